@@ -1,0 +1,97 @@
+"""What comes back from looking: the context, and, when somebody asks, the weights it was made with.
+
+Nothing here has been computed before it is asked for, and no more than is asked for.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from saccade.attention.groups import Rows
+from saccade.attention.positions import Index
+from saccade.attention.scene import BLOCK_NUMBERS, Scene
+from saccade.errors import ShapeError
+
+
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """The context, (…, Q, V), and the means to tell where it came from.
+
+    `rows` keeps some queries, `heads` some entries of the dimension before the queries, `batch` some of the first; each
+    is an integer, a slice, a list or a tensor of integers, and keeps its dimension. Weights carry a gradient.
+    """
+
+    context: Tensor
+    scene: Scene
+
+    def weights(self, *, rows: Index = None, heads: Index = None, batch: Index = None) -> Float[Tensor, "... Q K"]:
+        """The exact weights of these rows, heads and samples, (…, Q, K)."""
+        scene = self._scene(heads, batch)
+        chosen = _indices(rows, scene.queries, scene.query.device)
+        if scene.keys == 0:
+            return scene.query.new_zeros(*scene.query.shape[:-2], len(chosen), 0)
+        blocks = [scene.weights(rows=block) for block in chosen.split(_rows_at_once(scene))]
+        return blocks[0] if len(blocks) == 1 else torch.cat(blocks, -2)
+
+    def top(
+        self, count: int, *, heads: Index = None, batch: Index = None
+    ) -> tuple[Float[Tensor, "... Q N"], Int[Tensor, "... Q N"]]:
+        """The largest weights of each row and the keys they belong to, in memory that grows with the rows alone."""
+        scene = self._scene(heads, batch)
+        best = [block.topk(min(count, scene.keys), -1) for block in _walk(scene)]
+        return torch.cat([b.values for b in best], -2), torch.cat([b.indices for b in best], -2)
+
+    def entropy(self, *, heads: Index = None, batch: Index = None) -> Float[Tensor, "... Q"]:
+        """How spread out each row is, in nats: 0 for one key, log K for all alike."""
+        blocks = _walk(self._scene(heads, batch))
+        return torch.cat([torch.special.entr(block).sum(-1) for block in blocks], -1)
+
+    def mass(self, *, heads: Index = None, batch: Index = None) -> Float[Tensor, "... K"]:
+        """How much each key was looked at, summed over the queries."""
+        blocks = _walk(self._scene(heads, batch))
+        total = next(blocks).sum(-2)
+        for block in blocks:
+            total = total + block.sum(-2)
+        return total
+
+    def log_prob(self) -> Float[Tensor, "... Q"]:
+        """Log-probability of the keys that hard attention drew, differentiable: what REINFORCE multiplies."""
+        scene = self.scene
+        logs = [scene.normalize.log_prob(scene.scores(rows), scene.weights(rows), Rows()) for rows, _ in scene.blocks()]
+        return torch.cat(logs, -1)
+
+    def _scene(self, heads: Index, batch: Index) -> Scene:
+        sizes = self.scene.query.shape[:-2]
+        chosen: list[Tensor | None] = [None] * len(sizes)
+        for name, place, index in (("batch", 0, batch), ("heads", len(sizes) - 1, heads)):
+            if index is None:
+                continue
+            if place < 0 or chosen[place] is not None:
+                raise ShapeError(f"cannot choose {name}: there are {len(sizes)} dimensions before the queries")
+            chosen[place] = _indices(index, sizes[place], self.scene.query.device)
+        return self.scene.only(tuple(chosen))
+
+
+def _indices(index: Index, size: int, device: torch.device) -> Tensor:
+    everything = torch.arange(size, device=device)
+    if index is None:
+        return everything
+    try:
+        return everything[index].reshape(-1)
+    except IndexError:
+        raise ShapeError(f"index {index} is outside 0 … {size - 1}") from None
+
+
+def _rows_at_once(scene: Scene) -> int:
+    numbers = math.prod(scene.query.shape[:-2]) * scene.keys * scene.score.pair_numbers(scene.query)
+    return max(1, BLOCK_NUMBERS // max(1, numbers))
+
+
+def _walk(scene: Scene) -> Iterator[Tensor]:
+    """All weights, a bounded number of rows at a time."""
+    for first in range(0, scene.queries, _rows_at_once(scene)):
+        yield scene.weights(slice(first, first + _rows_at_once(scene)))

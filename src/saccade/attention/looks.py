@@ -1,0 +1,77 @@
+"""Recording where a model looks, for the length of a `with` block, without a flag or a trace in the model.
+
+with looking(model) as looks:
+    model(batch)
+looks["encoder.0.attention"][0].weights(heads=3)
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Union
+
+from torch import nn
+
+if TYPE_CHECKING:
+    from saccade.attention.attended import Attended
+    from saccade.attention.edges import AttendedEdges
+
+Look = Union["Attended", "AttendedEdges"]
+
+
+class Looks(Mapping[str, list[Look]]):
+    """What was seen, in order, under the qualified name of the innermost module that was running ("" for the root)."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[Look]] = {}
+        self._running: list[str] = []
+
+    def __getitem__(self, name: str) -> list[Look]:
+        return self._seen[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seen)
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def add(self, look: Look) -> None:
+        """Keep a look under the module that is running now."""
+        self._seen.setdefault(self._running[-1] if self._running else "", []).append(look)
+
+    def _hook(self, module: nn.Module, name: str) -> list["_Handle"]:
+        def enter(module: nn.Module, inputs: object) -> None:
+            self._running.append(name)
+
+        def leave(module: nn.Module, inputs: object, output: object) -> None:
+            self._running.pop()
+
+        # always_call: also when the module raises, so that the names stay in step.
+        return [module.register_forward_pre_hook(enter), module.register_forward_hook(leave, always_call=True)]
+
+
+if TYPE_CHECKING:
+    from torch.utils.hooks import RemovableHandle as _Handle
+
+_recording: ContextVar[Looks | None] = ContextVar("saccade_looks", default=None)
+
+
+@contextmanager
+def looking(module: nn.Module) -> Iterator[Looks]:
+    """Keep every look that happens inside the block, by module; nothing stays on the modules afterwards."""
+    looks = Looks()
+    handles = [handle for name, part in module.named_modules() for handle in looks._hook(part, name)]
+    token = _recording.set(looks)
+    try:
+        yield looks
+    finally:
+        _recording.reset(token)
+        for handle in handles:
+            handle.remove()
+
+
+def record(look: Look) -> None:
+    """Called by the operator on every look."""
+    looks = _recording.get()
+    if looks is not None:
+        looks.add(look)

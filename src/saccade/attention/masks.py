@@ -1,0 +1,254 @@
+"""Who may look where: small values joined with `&`. True means may look, everywhere.
+
+    causal() & window(64)            restricted self-attention that does not see the future
+    lengths(torch.tensor([3, 5]))    the first 3 keys of sample 0, the first 5 of sample 1
+
+A mask knows positions, not tensors of pairs: it is turned into booleans for the rows that are being computed only.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from saccade.attention.positions import Positions
+from saccade.errors import SaccadeError, ShapeError
+
+
+class Mask(ABC):
+    """Base of all masks; a new one writes `allows`."""
+
+    @abstractmethod
+    def allows(self, at: Positions) -> Tensor:
+        """True for each pair that may look; broadcasts to the scores."""
+
+    def factor(self, at: Positions) -> Tensor | None:
+        """What the weights are multiplied with after they are normalized, or None."""
+        return None
+
+    def has_factor(self) -> bool:
+        """Whether `factor` gives one."""
+        return False
+
+    def span(self, first: int, last: int, keys: int) -> tuple[int, int]:
+        """Keys outside this range are closed to queries at positions first … last."""
+        return 0, keys
+
+    def band(self) -> int | None:
+        """How many neighboring keys a query sees at the most, if that is bounded."""
+        return None
+
+    def live(self, keys: int, leading: int, device: torch.device) -> Tensor | None:
+        """(…, K): the keys that some query may see, or None where all are."""
+        return None
+
+    def parts(self) -> tuple["Mask", ...]:
+        """The masks that are joined here."""
+        return (self,)
+
+    def __and__(self, other: "Mask") -> "Mask":
+        if not isinstance(other, Mask):
+            raise SaccadeError(f"a mask is joined with another mask, got {type(other).__name__}; wrap it: allow(tensor)")
+        return Joined((*self.parts(), *other.parts()))
+
+    def dense(self, queries: int, keys: int, leading: int = 0) -> Tensor:
+        """The whole mask as booleans that broadcast to (…, queries, keys)."""
+        return self.allows(Positions.rectangle(queries, keys, leading))
+
+    def picture(self, queries: int, keys: int | None = None) -> str:
+        """A drawing, one line a query: ■ may look, · may not. Of a batch, the first sample."""
+        keys = queries if keys is None else keys
+        seen = self.dense(queries, keys, leading=1)
+        grid = seen.expand(*seen.shape[:-2], queries, keys).reshape(-1, queries, keys)[0]
+        return "\n".join("".join("■" if cell else "·" for cell in row) for row in grid.tolist())
+
+
+@dataclass(frozen=True)
+class Joined(Mask):
+    """All of several masks."""
+
+    masks: tuple[Mask, ...]
+
+    def allows(self, at: Positions) -> Tensor:
+        seen = self.masks[0].allows(at)
+        for mask in self.masks[1:]:
+            seen = seen & mask.allows(at)
+        return seen
+
+    def has_factor(self) -> bool:
+        return any(mask.has_factor() for mask in self.masks)
+
+    def factor(self, at: Positions) -> Tensor | None:
+        factors = [factor for mask in self.masks if (factor := mask.factor(at)) is not None]
+        return None if not factors else torch.stack(torch.broadcast_tensors(*factors)).prod(0)
+
+    def span(self, first: int, last: int, keys: int) -> tuple[int, int]:
+        spans = [mask.span(first, last, keys) for mask in self.masks]
+        return max(low for low, _ in spans), min(high for _, high in spans)
+
+    def band(self) -> int | None:
+        return min((band for mask in self.masks if (band := mask.band()) is not None), default=None)
+
+    def live(self, keys: int, leading: int, device: torch.device) -> Tensor | None:
+        lives = [live for mask in self.masks if (live := mask.live(keys, leading, device)) is not None]
+        return None if not lives else torch.stack(torch.broadcast_tensors(*lives)).all(0)
+
+    def parts(self) -> tuple[Mask, ...]:
+        return self.masks
+
+    def __str__(self) -> str:
+        return " & ".join(map(str, self.masks))
+
+
+@dataclass(frozen=True)
+class Causal(Mask):
+    """No query sees a key behind its own position."""
+
+    def allows(self, at: Positions) -> Tensor:
+        return at.key <= at.query
+
+    def span(self, first: int, last: int, keys: int) -> tuple[int, int]:
+        return 0, last + 1
+
+    def __str__(self) -> str:
+        return "causal"
+
+
+@dataclass(frozen=True)
+class Window(Mask):
+    """Keys at most `radius` positions away: restricted self-attention."""
+
+    radius: int
+
+    def allows(self, at: Positions) -> Tensor:
+        return (at.key - at.query).abs() <= self.radius
+
+    def span(self, first: int, last: int, keys: int) -> tuple[int, int]:
+        return first - self.radius, last + self.radius + 1
+
+    def band(self) -> int:
+        return 2 * self.radius + 1
+
+    def __str__(self) -> str:
+        return f"window({self.radius})"
+
+
+@dataclass(frozen=True)
+class Strided(Mask):
+    """The last `stride` neighbors on either side and every stride-th key (Child et al. 2019, strided)."""
+
+    stride: int
+
+    def allows(self, at: Positions) -> Tensor:
+        distance = (at.key - at.query).abs()
+        return (distance < self.stride) | (distance % self.stride == 0)
+
+    def __str__(self) -> str:
+        return f"strided({self.stride})"
+
+
+@dataclass(frozen=True)
+class Fixed(Mask):
+    """One's own block, and the last `summary` keys of every block (Child et al. 2019, fixed)."""
+
+    block: int
+    summary: int = 1
+
+    def allows(self, at: Positions) -> Tensor:
+        same = at.key.div(self.block, rounding_mode="floor") == at.query.div(self.block, rounding_mode="floor")
+        return same | (at.key % self.block >= self.block - self.summary)
+
+    def __str__(self) -> str:
+        return f"fixed({self.block}, {self.summary})"
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths(Mask):
+    """The first `lengths[b]` keys of sample b; the rest is padding."""
+
+    lengths: Tensor
+
+    def allows(self, at: Positions) -> Tensor:
+        return at.key < at.per_sample(self.lengths)
+
+    def live(self, keys: int, leading: int, device: torch.device) -> Tensor:
+        spread = self.lengths.reshape(*self.lengths.shape, *[1] * (leading - self.lengths.dim() + 1))
+        return torch.arange(keys, device=device) < spread
+
+    def __str__(self) -> str:
+        shown = [str(length) for length in self.lengths.flatten().tolist()]
+        return f"lengths({', '.join(shown[:8] + ['…'] * (len(shown) > 8))})"
+
+
+@dataclass(frozen=True, eq=False)
+class Allow(Mask):
+    """Any pattern, given whole: (…, Q, K), or (…, K, K) of which the last Q rows count when keys are cached."""
+
+    seen: Tensor
+
+    def allows(self, at: Positions) -> Tensor:
+        rows, columns = self.seen.shape[-2:]
+        if rows not in (1, at.queries, at.keys) or columns not in (1, at.keys):
+            raise ShapeError(f"mask of {rows} × {columns} does not fit {at.queries} queries × {at.keys} keys")
+        row = at.rows if rows == at.queries else at.rows + (at.keys - at.queries)
+        row = torch.zeros_like(row) if rows == 1 else row
+        key = torch.zeros_like(at.key) if columns == 1 else at.key
+        return at.choose(self.seen[..., row, key] if at.on_edges else self._block(row, key))
+
+    def _block(self, row: Tensor, key: Tensor) -> Tensor:
+        whole = key.shape[0] == self.seen.shape[-1] and self.seen.shape[-1] > 1
+        seen = self.seen if row.shape[0] == self.seen.shape[-2] > 1 else self.seen[..., row, :]
+        return seen if whole else seen[..., key]
+
+    def __str__(self) -> str:
+        return f"allow({' × '.join(map(str, self.seen.shape))})"
+
+
+def causal() -> Mask:
+    """Query i sees keys 0 … i; behind a cache of keys, i counts from the cache's start."""
+    return Causal()
+
+
+def window(radius: int) -> Mask:
+    """Query i sees keys i - radius … i + radius."""
+    return Window(_at_least(radius, 0, "radius"))
+
+
+def strided(stride: int) -> Mask:
+    """Query i sees its `stride` nearest keys on either side and every stride-th key."""
+    return Strided(_at_least(stride, 1, "stride"))
+
+
+def fixed(block: int, summary: int = 1) -> Mask:
+    """Query i sees its own block of keys and the last `summary` keys of every block."""
+    return Fixed(_at_least(block, 1, "block"), _at_least(summary, 1, "summary"))
+
+
+def lengths(lengths: Tensor) -> Mask:
+    """Sample b sees its first lengths[b] keys; the first dimensions of the batch, (B) or (B, H)."""
+    return Lengths(lengths)
+
+
+def allow(seen: Tensor) -> Mask:
+    """Exactly the pairs where this boolean tensor is True; broadcasts to (…, Q, K)."""
+    if seen.dtype != torch.bool or seen.dim() < 2:
+        raise ShapeError(f"allow() takes a boolean tensor (…, Q, K), got {seen.dtype} of shape {tuple(seen.shape)}")
+    return Allow(seen)
+
+
+def _at_least(value: int, least: int, name: str) -> int:
+    if value < least:
+        raise ShapeError(f"{name} must be at least {least}, got {value}")
+    return value
+
+
+MASKS: dict[str, Callable[..., Mask]] = {
+    "causal": causal,
+    "lengths": lengths,
+    "window": window,
+    "strided": strided,
+    "fixed": fixed,
+    "allow": allow,
+}

@@ -1,0 +1,188 @@
+"""The operator: score → mask → normalize → pool, with the fast path taken wherever there is one."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from saccade.attention import looks
+from saccade.attention.attended import Attended
+from saccade.attention.fused import drop, softmax_pool
+from saccade.attention.masks import Causal, Lengths, Mask
+from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
+from saccade.attention.quarantine import clean, either, finite, poison
+from saccade.attention.scene import Scene, band_rows
+from saccade.attention.score import Fold, Prepared, Score
+from saccade.attention.scores import as_score
+from saccade.errors import ShapeError
+
+
+def attend(
+    query: Float[Tensor, "... Q _"],
+    key: Float[Tensor, "... K _"] | Prepared,
+    value: Float[Tensor, "... K _"],
+    *,
+    score: Score | str = "scaled_dot",
+    mask: Mask | None = None,
+    normalize: Normalizer | str = "softmax",
+    dropout: float = 0.0,
+) -> Attended:
+    """Each query looks at the keys and takes their values home: the context, and where it came from.
+
+    Leading dimensions are free and broadcast. `score` is a module, or the name of one without parameters; `key` may be
+    what `score.prepare(key)` gave. In a mask True means may look; a query that may look nowhere gets zeros. `dropout`
+    strikes weights out of the context, never out of what `Attended.weights()` shows.
+    """
+    score = as_score(score)
+    normalize = as_normalizer(normalize, score.logarithmic)
+    scene, value = _set(query, key, value, score, mask, normalize)
+    if scene.keys == 0 or scene.queries == 0:
+        context = value.new_zeros(*scene.query.shape[:-1], value.shape[-1])
+    else:
+        fold = _fold(scene)
+        context = _explicit(scene, value, dropout) if fold is None else _fast(scene, fold, value, dropout)
+    attended = Attended(poison(context, scene.spoiled), scene)
+    looks.record(attended)
+    return attended
+
+
+def _set(
+    query: Tensor, key: Tensor | Prepared, value: Tensor, score: Score, mask: Mask | None, normalize: Normalizer
+) -> tuple[Scene, Tensor]:
+    """Check, clean, project and align the three tensors."""
+    prepared = key if isinstance(key, Prepared) else None
+    keys = prepared.key if prepared is not None else key
+    assert isinstance(keys, Tensor)
+    _check(query, keys, value)
+    spoiled: tuple[Tensor | None, ...] = (None, None, None)
+    if mask is not None and not _all_finite(query, keys, value, mask, prepared):
+        query, bad_query = clean(query)
+        keys, bad_key = clean(keys)
+        value, bad_value = clean(value)
+        spoiled = (bad_query, either(bad_key, prepared.spoiled if prepared is not None else None), bad_value)
+    projected = (score.queries(query), keys if prepared is not None else score.keys(keys))
+    leading = torch.broadcast_shapes(*(t.shape[:-2] for t in (*projected, value)))
+    query, keys, value = (t.expand(*leading, *t.shape[-2:]) for t in (*projected, value))
+    noise = 1 - torch.rand(*query.shape[:-1], 1, dtype=torch.float64, device=query.device) if normalize.draws else None
+    scene = Scene(query, keys, score, mask, normalize, noise)
+    return Scene(query, keys, score, mask, normalize, noise, _saw_spoiled(scene, *spoiled)), value
+
+
+def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, prepared: Prepared | None) -> bool:
+    if prepared is not None and prepared.spoiled is not None:
+        return False
+    # Under a square causal mask every query sees something: one that is not finite spoils its own row, as it should.
+    own_row = isinstance(mask, Causal) and query.shape[-2] <= key.shape[-2]
+    return finite(key, value) if own_row else finite(query, key, value)
+
+
+def _saw_spoiled(scene: Scene, query: Tensor | None, key: Tensor | None, value: Tensor | None) -> Tensor | None:
+    """(…, Q): the queries that are not finite themselves, or may see a key or value that is not."""
+    spoiled = either(key, value)
+    if (query is None and spoiled is None) or scene.mask is None or scene.keys == 0:
+        return None
+    rows = []
+    for block, _ in scene.blocks():
+        seen = scene.mask.allows(scene.at(block)).expand(*scene.query.shape[:-2], -1, scene.keys)
+        row = torch.zeros_like(seen[..., 0]) if spoiled is None else (seen & spoiled[..., None, :]).any(-1)
+        rows.append(row if query is None else row | (query[..., block] & seen.any(-1)))
+    return torch.cat(rows, -1)
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        shapes = ", ".join(str(tuple(t.shape)) for t in (query, key, value))
+        raise ShapeError(f"query, key and value need at least two dimensions (…, length, width), got {shapes}")
+    if key.shape[-2] != value.shape[-2]:
+        raise ShapeError(f"as many values as keys are needed, got {key.shape[-2]} keys and {value.shape[-2]} values")
+    try:
+        torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    except RuntimeError:
+        shapes = ", ".join(str(tuple(t.shape)) for t in (query, key, value))
+        raise ShapeError(f"the leading dimensions of query, key and value must broadcast, got {shapes}") from None
+
+
+def _fold(scene: Scene) -> Fold | None:
+    if not isinstance(scene.normalize, Softmax) or (scene.mask is not None and scene.mask.has_factor()):
+        return None
+    leading, device = scene.query.dim() - 2, scene.query.device
+    live = None if scene.mask is None else scene.mask.live(scene.keys, leading, device)
+    return scene.score.fold(scene.query, scene.key, live)
+
+
+def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
+    """The folded score on the fused kernel: in one call where the kernel knows the mask, else in blocks of rows."""
+    parts = () if scene.mask is None else scene.mask.parts()
+    query, key = fold.query, fold.key
+    if fold.bias is None and all(isinstance(part, Causal) for part in parts) and scene.queries in (1, scene.keys):
+        causal = bool(parts) and scene.queries > 1
+        return softmax_pool(query, key, value, scale=fold.scale, causal=causal, dropout=dropout)
+    if fold.bias is None and scene.mask is not None and all(isinstance(part, Lengths) for part in parts):
+        allowed = scene.mask.allows(scene.at(slice(0, 1)))
+        return softmax_pool(query, key, value, scale=fold.scale, allowed=allowed, dropout=dropout)
+    contexts = []
+    blocks = list(scene.blocks(_fast_rows(scene)))
+    keys, values = Columns(key, blocks), Columns(value, blocks)
+    for rows, columns in blocks:
+        at = scene.at(rows, columns)
+        contexts.append(
+            softmax_pool(
+                query[..., rows, :],
+                keys.take(columns),
+                values.take(columns),
+                scale=fold.scale,
+                allowed=None if scene.mask is None else scene.mask.allows(at),
+                bias=None if fold.bias is None else fold.bias(at),
+                dropout=dropout,
+            )
+        )
+    return contexts[0] if len(contexts) == 1 else torch.cat(contexts, -2)
+
+
+def _fast_rows(scene: Scene) -> int:
+    band = None if scene.mask is None else scene.mask.band()
+    if band is not None:
+        return band_rows(band)
+    triangular = scene.mask is not None and any(isinstance(part, Causal) for part in scene.mask.parts())
+    return 256 if triangular else 512
+
+
+def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
+    """The definition, in blocks of rows; with more than one block, their weights are computed again for the gradient."""
+    blocks = list(scene.blocks())
+    keys, values = Columns(scene.key, blocks), Columns(value, blocks)
+
+    def pool(rows: slice, columns: slice, key: Tensor, value: Tensor) -> Tensor:
+        weights = scene.weights(rows, columns, key)
+        return (drop(weights, dropout) if dropout > 0 else weights) @ value
+
+    if len(blocks) == 1:
+        ((rows, columns),) = blocks
+        return pool(rows, columns, keys.take(columns), values.take(columns))
+    contexts = []
+    for rows, columns in blocks:
+        inputs = (rows, columns, keys.take(columns), values.take(columns))
+        contexts.append(checkpoint(pool, *inputs, use_reentrant=False) if torch.is_grad_enabled() else pool(*inputs))
+    return torch.cat(contexts, -2)
+
+
+class Columns:
+    """Ranges of keys or values for the blocks. Cut from whole pieces, so that the gradient of a range costs a range.
+
+    (The gradient of a plain slice is a tensor as long as the whole, for every block.)
+    """
+
+    def __init__(self, tensor: Tensor, blocks: list[tuple[slice, slice]]) -> None:
+        self.tensor = tensor
+        self.size = blocks[0][0].stop - blocks[0][0].start
+        narrow = any(columns.stop - columns.start < tensor.shape[-2] for _, columns in blocks)
+        cut = narrow and len(blocks) > 1 and tensor.requires_grad and torch.is_grad_enabled()
+        self.pieces = tensor.split(self.size, -2) if cut else None
+
+    def take(self, columns: slice) -> Tensor:
+        """These columns."""
+        if self.pieces is None:
+            return self.tensor[..., columns, :]
+        first, last = columns.start // self.size, -(-columns.stop // self.size)
+        joined = torch.cat(self.pieces[first:last], -2)
+        return joined[..., columns.start - first * self.size : columns.stop - first * self.size, :]

@@ -1,0 +1,124 @@
+"""All that a look depends on, and the definition of attention: score → mask → normalize, for any rows asked for.
+
+The fast paths compute outputs some other way; what they must equal, and what weights are read from, is this.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from saccade.attention.groups import Rows
+from saccade.attention.masks import Mask
+from saccade.attention.normalizers import Normalizer
+from saccade.attention.positions import Positions
+from saccade.attention.score import Score
+
+# Numbers that a block of explicit scores holds at the most (16 MB of float32).
+BLOCK_NUMBERS = 1 << 22
+ALL = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Queries and keys as the score takes them, with one set of leading dimensions, and the words of the call.
+
+    Shapes: query (…, Q, D), key (…, K, D'), noise (…, Q, 1), spoiled (…, Q)
+    """
+
+    query: Tensor
+    key: Tensor
+    score: Score
+    mask: Mask | None
+    normalize: Normalizer
+    noise: Tensor | None = None
+    spoiled: Tensor | None = None
+    chosen: tuple[Tensor | None, ...] = ()
+
+    @property
+    def queries(self) -> int:
+        """How many queries."""
+        return self.query.shape[-2]
+
+    @property
+    def keys(self) -> int:
+        """How many keys."""
+        return self.key.shape[-2]
+
+    def at(self, rows: slice | Tensor = ALL, columns: slice = ALL) -> Positions:
+        """Positions of these rows and columns."""
+        leading = self.query.dim() - 2
+        return Positions.rectangle(
+            self.queries,
+            self.keys,
+            leading,
+            rows=rows,
+            columns=columns,
+            chosen=self.chosen,
+            device=self.query.device,
+        )
+
+    def only(self, chosen: tuple[Tensor | None, ...]) -> "Scene":
+        """The same scene for some samples and heads: an index for each leading dimension, or None for all of it."""
+        return replace(
+            self,
+            query=_pick(self.query, chosen),
+            key=_pick(self.key, chosen),
+            noise=None if self.noise is None else _pick(self.noise, chosen),
+            spoiled=None if self.spoiled is None else _pick(self.spoiled, chosen),
+            chosen=chosen,
+        )
+
+    def scores(self, rows: slice | Tensor = ALL, columns: slice = ALL, key: Tensor | None = None) -> Tensor:
+        """Scores of these rows and columns, -inf where the mask is closed; `key` if the columns are cut out already."""
+        at = self.at(rows, columns)
+        key = self.key[..., columns, :] if key is None else key
+        scores: Tensor = self.score(self.query[..., rows, :], key, at)
+        return scores if self.mask is None else scores.masked_fill(~self.mask.allows(at), -math.inf)
+
+    def weights(self, rows: slice | Tensor = ALL, columns: slice = ALL, key: Tensor | None = None) -> Tensor:
+        """Weights of these rows. Columns that the mask closes to all of them may be left out."""
+        noise = None if self.noise is None else self.noise[..., rows, :]
+        weights: Tensor = self.normalize(self.scores(rows, columns, key), Rows(), noise)
+        if self.mask is not None and self.mask.has_factor():
+            factor = self.mask.factor(self.at(rows, columns))
+            weights = weights if factor is None else weights * factor.to(weights.dtype)
+        if self.spoiled is not None:
+            weights = torch.where(self.spoiled[..., rows, None], math.nan, weights)
+        return weights
+
+    def blocks(self, rows: int | None = None) -> Iterator[tuple[slice, slice]]:
+        """Rows, a bounded number at a time, each with the range of columns that the mask may open to them."""
+        size = max(1, rows or self._rows_in_budget())
+        for first in range(0, self.queries, size):
+            last = min(first + size, self.queries)
+            yield slice(first, last), self._columns(first, last)
+
+    def _columns(self, first: int, last: int) -> slice:
+        if self.mask is None:
+            return slice(0, self.keys)
+        shift = self.keys - self.queries
+        low, high = self.mask.span(first + shift, last - 1 + shift, self.keys)
+        low = min(max(low, 0), self.keys - 1)
+        return slice(low, max(min(high, self.keys), low + 1))
+
+    def _rows_in_budget(self) -> int:
+        samples = math.prod(self.query.shape[:-2])
+        band = self.mask.band() if self.mask is not None else None
+        width = self.keys if band is None else min(self.keys, 2 * band)
+        rows = BLOCK_NUMBERS // max(1, samples * width * self.score.pair_numbers(self.query))
+        return rows if band is None else min(rows, band_rows(band))
+
+
+def band_rows(band: int) -> int:
+    """Rows in a block under a mask that opens `band` neighboring keys: half as many, so little outside is computed."""
+    return min(512, max(64, band // 2))
+
+
+def _pick(value: Tensor, chosen: tuple[Tensor | None, ...]) -> Tensor:
+    for dimension, index in enumerate(chosen):
+        if index is not None:
+            value = value.index_select(dimension, index)
+    return value

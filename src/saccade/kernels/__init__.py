@@ -1,0 +1,6 @@
+"""CPU kernels written in Python: each a torch operator with its backward, beside the plain torch form that defines it."""
+
+from saccade.kernels.additive import additive_scores
+from saccade.kernels.runtime import kernels_on
+
+__all__ = ["additive_scores", "kernels_on"]

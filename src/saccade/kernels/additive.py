@@ -1,0 +1,100 @@
+"""Additive scores, v'tanh(q + k) for every pair, without the B×Q×K×D tensor (Bahdanau et al. 2015, eq. 6).
+
+`additive_scores` is a torch operator: autograd, `torch.compile` and fake tensors see one node. Its meaning is
+`scores_definition` and `gradients_definition` below, plain torch in blocks; float32 on the CPU runs the same sums in
+`saccade.kernels.compiled`.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from saccade.kernels.runtime import compiled, kernel_threads, kernels_on
+
+# The plain form holds at most about this many numbers of the B×Q×K×D tensor at a time.
+BLOCK_NUMBERS = 1 << 22
+
+
+def scores_definition(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
+    """(B,Q,D), (B,K,D), (D) -> (B,Q,K), a few query rows at a time."""
+    scores = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
+    for rows in _blocks(query, key):
+        scores[:, rows] = torch.tanh(query[:, rows, None] + key[:, None]) @ vector
+    return scores
+
+
+def gradients_definition(grad: Tensor, query: Tensor, key: Tensor, vector: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients for query, key and vector, with tanh computed again block by block."""
+    query_grad, key_grad, vector_grad = torch.empty_like(query), torch.zeros_like(key), torch.zeros_like(vector)
+    for rows in _blocks(query, key):
+        t = torch.tanh(query[:, rows, None] + key[:, None])
+        pull = grad[:, rows, :, None]
+        vector_grad += (pull * t).sum((0, 1, 2))
+        slope = pull * (1 - t * t)
+        query_grad[:, rows] = slope.sum(2) * vector
+        key_grad += slope.sum(1) * vector
+    return query_grad, key_grad, vector_grad
+
+
+def _blocks(query: Tensor, key: Tensor) -> Iterator[slice]:
+    B, Q, D = query.shape
+    rows = max(1, BLOCK_NUMBERS // max(1, B * key.shape[1] * D))
+    return (slice(first, min(first + rows, Q)) for first in range(0, Q, rows))
+
+
+@torch.library.custom_op("saccade::additive_scores", mutates_args=())
+def _scores(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
+    if not kernels_on(query, key, vector):
+        return scores_definition(query, key, vector)
+    scores = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
+    with kernel_threads():
+        compiled("additive_forward")(*_arrays(query, key, vector), scores.numpy())
+    return scores
+
+
+@torch.library.custom_op("saccade::additive_gradients", mutates_args=())
+def _gradients(grad: Tensor, query: Tensor, key: Tensor, vector: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    if not kernels_on(grad, query, key, vector):
+        return gradients_definition(grad, query, key, vector)
+    query_grad, key_grad = (torch.empty(t.shape) for t in (query, key))
+    vector_grad = torch.empty(query.shape[0], query.shape[2])
+    outputs = (t.numpy() for t in (query_grad, key_grad, vector_grad))
+    with kernel_threads():
+        compiled("additive_backward")(*_arrays(grad, query, key, vector), *outputs)
+    return query_grad, key_grad, vector_grad.sum(0)
+
+
+def _arrays(*tensors: Tensor) -> Iterator[object]:
+    return (t.detach().contiguous().numpy() for t in tensors)
+
+
+@_scores.register_fake
+def _(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
+    return query.new_empty(query.shape[0], query.shape[1], key.shape[1])
+
+
+@_gradients.register_fake
+def _(grad: Tensor, query: Tensor, key: Tensor, vector: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return query.new_empty(query.shape), key.new_empty(key.shape), vector.new_empty(vector.shape)
+
+
+def _keep(ctx: torch.autograd.function.FunctionCtx, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _backward(ctx: torch.autograd.function.NestedIOFunction, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    gradients: tuple[Tensor, Tensor, Tensor] = _gradients(grad, *ctx.saved_tensors)
+    return gradients
+
+
+_scores.register_autograd(_backward, setup_context=_keep)
+
+
+def additive_scores(
+    query: Float[Tensor, "B Q D"], key: Float[Tensor, "B K D"], vector: Float[Tensor, " D"]
+) -> Float[Tensor, "B Q K"]:
+    """vector'tanh(query_i + key_j) for each pair, as one differentiable operator."""
+    scores: Tensor = _scores(query, key, vector)
+    return scores

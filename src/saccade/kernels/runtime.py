@@ -1,0 +1,78 @@
+"""When compiled kernels run, and on how many threads.
+
+`SACCADE_KERNELS=off` switches them off; without Numba, on other devices and for other dtypes than float32 they are off
+by themselves, and the plain torch form answers instead.
+"""
+
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_lock = threading.RLock()
+_started = False
+_forked = False
+
+
+def _after_fork() -> None:
+    # GNU OpenMP kills a process that was forked after its threads ran: the child goes on with plain torch instead.
+    global _forked
+    _forked = _started
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@cache
+def _numba_installed() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+def kernels_on(*tensors: Tensor) -> bool:
+    """Whether a compiled kernel may take these tensors: float32 on the CPU, Numba there, not switched off, not forked."""
+    if _forked or os.environ.get("SACCADE_KERNELS", "on").lower() in ("off", "0", "false", "no"):
+        return False
+    return all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors) and _numba_installed()
+
+
+@cache
+def compiled(name: str) -> Callable[..., None]:
+    """The compiled function of this name; Numba itself is imported here, at first use."""
+    with _lock:
+        from saccade.kernels import compiled as module
+
+        function: Callable[..., None] = getattr(module, name)
+        return function
+
+
+@contextmanager
+def kernel_threads() -> Iterator[None]:
+    """Run kernels on as many threads as torch uses, and one call at a time where Numba's thread layer needs that."""
+    global _started
+    import numba
+
+    config: Any = numba.config
+
+    numba.set_num_threads(min(torch.get_num_threads(), config.NUMBA_NUM_THREADS))
+    _started = True
+    if _layer_is_safe():
+        yield
+    else:
+        with _lock:
+            yield
+
+
+@cache
+def _layer_is_safe() -> bool:
+    """Whether several Python threads may call at once: OpenMP and TBB allow it, the work queue aborts the process."""
+    from saccade.kernels.compiled import thread_layer
+
+    with _lock:
+        return thread_layer() in ("omp", "tbb")

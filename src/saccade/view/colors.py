@@ -1,0 +1,44 @@
+"""One color ramp for every picture: from dark indigo to yellow, evenly brighter, safe for color-blind readers."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from saccade.view.scales import Floats
+
+# Nine colors picked by eye, ordered by lightness; `ramp` mixes neighbors.
+ANCHORS = np.array(
+    [
+        (34, 14, 66),
+        (57, 38, 112),
+        (54, 74, 140),
+        (42, 107, 148),
+        (30, 138, 146),
+        (50, 168, 129),
+        (108, 194, 102),
+        (177, 214, 78),
+        (250, 231, 84),
+    ],
+    dtype=np.float64,
+)
+MISSING = (150, 150, 150)  # a cell that is not a number: gray, which the ramp never is
+
+
+def ramp(unit: ArrayLike) -> NDArray[np.uint8]:
+    """Colors (…, 3) for numbers between 0 and 1; numbers outside take the nearest end, NaN is gray."""
+    values = np.asarray(unit, dtype=np.float64)
+    missing = np.isnan(values)
+    place = np.where(missing, 0.0, np.clip(values, 0.0, 1.0)) * (len(ANCHORS) - 1)
+    channels = [np.interp(place, np.arange(len(ANCHORS)), channel) for channel in ANCHORS.T]
+    mixed = np.stack(channels, axis=-1).round()
+    return np.where(missing[..., None], np.array(MISSING), mixed).astype(np.uint8)
+
+
+def hexadecimal(color: ArrayLike) -> str:
+    """`#rrggbb` for one color of three channels."""
+    red, green, blue = (int(channel) for channel in np.asarray(color))
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def lightness(color: ArrayLike) -> Floats:
+    """Perceived brightness between 0 and 1 (Rec. 709 weights): what decides whether ink on a color is dark or light."""
+    return np.asarray(np.asarray(color, dtype=np.float64) @ np.array([0.2126, 0.7152, 0.0722]) / 255)

@@ -1,0 +1,105 @@
+"""Parts of an SVG figure: a box, numbered axes with a grid, and a matrix of cells with its labels and color bar."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade.view import labels
+from saccade.view.elements import FAINT, QUIET, Attributes, cells, group, segments, text
+from saccade.view.labels import Axis
+from saccade.view.scales import Floats, Scale, bins, limits, pool
+
+FINEST = 128  # more rows or columns than this are pooled
+LONGEST_NAME = 18
+SMALL: Attributes = {"font-size": 11, "fill": QUIET}
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle of the picture, from its top left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height
+
+
+def grid(across: Scale, up: Scale, box: Box, *, rows: int = 5, columns: int = 8) -> str:
+    """Faint lines at round numbers over the box."""
+    standing = [(x, box.y, x, box.bottom) for x, _ in across.marks(columns)]
+    lying = [(box.x, y, box.right, y) for y, _ in up.marks(rows)]
+    return segments(standing + lying, {"stroke": FAINT})
+
+
+def numbers_left(scale: Scale, x: float, count: int = 5) -> str:
+    """The numbers of a vertical axis, ending at x."""
+    marks = [text(label, x, place + 4) for place, label in scale.marks(count)]
+    return group({**SMALL, "text-anchor": "end"}, *marks)
+
+
+def numbers_below(scale: Scale, y: float, count: int = 8) -> str:
+    """The numbers of a horizontal axis, on the baseline y."""
+    return group({**SMALL, "text-anchor": "middle"}, *(text(label, place, y) for place, label in scale.marks(count)))
+
+
+def room(axis: Axis) -> float:
+    """Pixels that the longest label takes."""
+    return 6.6 * max(labels.columns(labels.fit(name, LONGEST_NAME)) for name in axis.texts) + 10
+
+
+def weights_panel(values: Floats, down: Axis, across: Axis, box: Box) -> list[str]:
+    """A matrix as colored cells, labels on its sides, and the color bar at its right."""
+    span = limits(values)
+    pooled = pool(values, bins(values.shape[0], FINEST), bins(values.shape[1], FINEST))
+    unit = Scale(*(span or (0.0, 1.0)))(pooled)
+    bar = Box(box.right + 14, box.y, 12, box.height)
+    return [
+        cells(unit, box.x, box.y, box.width, box.height),
+        row_labels(down, box),
+        column_labels(across, box),
+        *color_bar(span, bar),
+        *([text("gray: NaN", box.right, box.bottom + 34, {**SMALL, "text-anchor": "end"})] * bool(np.isnan(unit).any())),
+    ]
+
+
+def row_labels(axis: Axis, box: Box) -> str:
+    """Labels at the left of a matrix."""
+    scale = Scale(0, len(axis.texts), box.y, box.bottom)
+    marks = axis.marks(_count(axis, box.height, 40))
+    placed = [text(label, box.x - 6, float(scale(place)) + 4, longest=LONGEST_NAME) for place, label in marks]
+    return group({**SMALL, "text-anchor": "end"}, *placed)
+
+
+def column_labels(axis: Axis, box: Box) -> str:
+    """Labels of the columns: numbers under the matrix, names standing on it."""
+    scale = Scale(0, len(axis.texts), box.x, box.right)
+    marks = [(float(scale(place)), label) for place, label in axis.marks(_count(axis, box.width, 48))]
+    if axis.values is not None:
+        return group({**SMALL, "text-anchor": "middle"}, *(text(label, x, box.bottom + 16) for x, label in marks))
+    return group(SMALL, *(_standing(label, x + 4, box.y - 6) for x, label in marks))
+
+
+def _standing(label: str, x: float, y: float) -> str:
+    return text(label, x, y, {"transform": f"rotate(-90 {x:.2f} {y:.2f})"}, longest=LONGEST_NAME)
+
+
+def _count(axis: Axis, length: float, apart: float) -> int:
+    """How many labels to ask for: names down to 11 pixels from each other, numbers `apart` pixels."""
+    return max(2, int(length / (apart if axis.values is not None else 11)))
+
+
+def color_bar(span: tuple[float, float] | None, box: Box) -> list[str]:
+    """The ramp from the smallest number (bottom) to the largest, with round numbers beside it."""
+    if span is None or span[0] == span[1]:
+        return [text("all NaN" if span is None else f"all {span[0]:.3g}", box.x, box.y + 10, SMALL)]
+    scale = Scale(*span, box.bottom, box.y)
+    marks = [text(label, box.right + 5, place + 4) for place, label in scale.marks(max(2, int(box.height / 45)))]
+    return [cells(np.linspace(1, 0, 64)[:, None], box.x, box.y, box.width, box.height), group(SMALL, *marks)]

@@ -1,0 +1,151 @@
+"""The figure of kernel regression as attention (Nadaraya 1964, Watson 1964): the fit, one query, all the weights."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade.view import colors, labels
+from saccade.view.elements import (
+    INK,
+    PAPER,
+    QUIET,
+    Attributes,
+    circle,
+    document,
+    element,
+    group,
+    polyline,
+    segments,
+    text,
+)
+from saccade.view.panels import SMALL, Box, grid, numbers_below, numbers_left, weights_panel
+from saccade.view.scales import Floats, Scale, limits, padded
+
+WIDTH, HEIGHT = 1000, 508
+PLOT, STRIP, MATRIX = Box(60, 116, 500, 246), Box(60, 394, 500, 50), Box(656, 116, 266, 328)
+LINE, QUERY = "#1f5fd0", "#e8590c"
+FITTED: Attributes = {"stroke": LINE, "stroke-width": 2.6, "stroke-linecap": "round"}
+DASHED: Attributes = {"stroke": QUIET, "stroke-width": 1.6, "stroke-dasharray": "6 5"}
+CENTERED: Attributes = {**SMALL, "text-anchor": "middle"}
+SENTENCE = "The query is x, the keys are the xᵢ, the values are the yᵢ: the fit is a weighted mean of the values."
+
+
+@dataclass(frozen=True)
+class Regression:
+    """What the figure shows, sorted by x; `row` is the query singled out."""
+
+    points: tuple[Floats, Floats]
+    line: tuple[Floats, Floats]
+    truth: Floats | None
+    weights: Floats
+    row: int
+
+    @property
+    def across(self) -> Scale:
+        return Scale(*padded(limits(self.points[0], self.line[0]), 0.02), PLOT.x, PLOT.right)
+
+    @property
+    def up(self) -> Scale:
+        seen = [self.points[1], self.line[1]] + ([] if self.truth is None else [self.truth])
+        return Scale(*padded(limits(*seen)), PLOT.bottom, PLOT.y)
+
+    @property
+    def looked(self) -> Floats:
+        """The weights of the query singled out."""
+        return np.asarray(self.weights[self.row])
+
+    @property
+    def shades(self) -> list[str]:
+        """Their colors, the same as in the matrix."""
+        unit = Scale(*(limits(self.weights) or (0.0, 1.0)))(self.looked)
+        return [colors.hexadecimal(color) for color in colors.ramp(unit)]
+
+
+def figure(shown: Regression, title: str) -> str:
+    """The whole picture."""
+    heading = text(title, 24, 44, {"font-size": 20, "font-weight": 600})
+    sentence = text(SENTENCE, 24, 68, {"font-size": 13, "fill": QUIET}, longest=160)
+    return document(WIDTH, HEIGHT, title, heading, sentence, *_fit(shown), *_strip(shown), *_weights(shown))
+
+
+def _fit(shown: Regression) -> list[str]:
+    """The data, the curves, and the query with the points lit up by its weights."""
+    across, up = shown.across, shown.up
+    x, y = across(shown.line[0]), up(shown.line[1])
+    here = (x[shown.row], PLOT.y, x[shown.row], STRIP.bottom)
+    return [
+        grid(across, up, PLOT),
+        numbers_left(up, PLOT.x - 8),
+        _turned("y", PLOT.x - 34, PLOT),
+        *([] if shown.truth is None else [polyline(x, up(shown.truth), DASHED)]),
+        segments([here], {"stroke": QUERY, "stroke-dasharray": "2 3"}),
+        polyline(x, y, FITTED),
+        _points(shown),
+        circle(x[shown.row], y[shown.row], 5.5, {"fill": PAPER, "stroke": QUERY, "stroke-width": 2.4}),
+        *_key(shown.truth is not None),
+    ]
+
+
+def _points(shown: Regression) -> str:
+    """Points, larger and brighter the more they were looked at; the brightest are drawn last."""
+    x, y = shown.across(shown.points[0]), shown.up(shown.points[1])
+    share = np.clip(np.nan_to_num(_shares(shown.looked)), 0, 1)
+    shades = shown.shades
+    marks = [circle(x[key], y[key], 3.2 + 2.6 * share[key], {"fill": shades[key]}) for key in np.argsort(share)]
+    return group({"stroke": INK, "stroke-width": 0.7}, *marks)
+
+
+def _shares(weights: Floats) -> Floats:
+    """The weights as shares of the largest."""
+    low, high = limits(weights) or (0.0, 1.0)
+    return Scale(min(low, 0.0), high)(weights)
+
+
+def _key(with_truth: bool) -> list[str]:
+    """What the marks of the left half mean, on one line above it."""
+    x, y = PLOT.x, PLOT.y - 16
+    names = [("data", 14.0), ("fit", 84.0)] + [("truth", 144.0)] * with_truth
+    return [
+        circle(x + 4, y - 4, 3.6, {"fill": colors.hexadecimal(colors.ramp(0.0))}),
+        segments([(x + 58, y - 4, x + 78, y - 4)], FITTED),
+        *([segments([(x + 117, y - 4, x + 138, y - 4)], DASHED)] * with_truth),
+        group(SMALL, *(text(name, x + offset, y) for name, offset in names)),
+    ]
+
+
+def _strip(shown: Regression) -> list[str]:
+    """The weights of the query singled out, a stem at each key, under the plot and on its scale."""
+    across, up = shown.across, Scale(0, 1, STRIP.bottom, STRIP.y)
+    x, tops = across(shown.points[0]), up(np.clip(_shares(shown.looked), 0, 1))
+    stems = [
+        segments([(x[key], STRIP.bottom, x[key], tops[key])], {"stroke": shade}) for key, shade in enumerate(shown.shades)
+    ]
+    name = f"the weights of one query, x = {shown.line[0][shown.row]:.3g}"
+    return [
+        group({"stroke-width": 3}, *stems),
+        segments([(STRIP.x, STRIP.bottom, STRIP.right, STRIP.bottom)], {"stroke": QUIET}),
+        text(name, STRIP.x, STRIP.y - 8, {"font-size": 11, "fill": QUERY}),
+        numbers_below(across, STRIP.bottom + 16),
+        text("x", STRIP.x + STRIP.width / 2, STRIP.bottom + 36, CENTERED),
+    ]
+
+
+def _weights(shown: Regression) -> list[str]:
+    """The right half: all weights, the row of the query singled out framed."""
+    rows, columns = shown.weights.shape
+    down, across = labels.axis(shown.line[0], rows, "row"), labels.axis(shown.points[0], columns, "column")
+    height = MATRIX.height / rows
+    place: Attributes = {"x": MATRIX.x, "y": MATRIX.y + height * shown.row, "width": MATRIX.width, "height": height}
+    return [
+        text("the weights of every query", MATRIX.x, MATRIX.y - 16, SMALL),
+        *weights_panel(shown.weights, down, across, MATRIX),
+        element("rect", {**place, "fill": "none", "stroke": QUERY, "stroke-width": 1.4}),
+        _turned("query x", MATRIX.x - 36, MATRIX),
+        text("key xᵢ, sorted", MATRIX.x + MATRIX.width / 2, MATRIX.bottom + 36, CENTERED),
+    ]
+
+
+def _turned(name: str, x: float, box: Box) -> str:
+    """The name of a vertical axis, read from below."""
+    y = box.y + box.height / 2
+    return text(name, x, y, {**CENTERED, "transform": f"rotate(-90 {x} {y})"})

@@ -1,0 +1,85 @@
+"""What this terminal can do: its width, whether it shows color and Unicode, and the characters to draw with."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.view import labels
+
+Color = tuple[int, int, int] | NDArray[np.uint8]
+
+NARROWEST = 16
+RESET = "\x1b[0m"
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """The characters of a drawing: five shades from nothing to full, a frame, axis ticks and a point."""
+
+    shades: str
+    across: str
+    down: str
+    corners: str  # top left, top right, bottom left, bottom right
+    tick_left: str
+    tick_below: str
+    point: str
+    times: str
+
+
+UNICODE = Glyphs(" ░▒▓█", "─", "│", "┌┐└┘", "┤", "┬", "•", "×")
+ASCII = Glyphs(" .:*#", "-", "|", "++++", "+", "+", ".", "x")
+
+
+def speaks_unicode() -> bool:
+    """Whether standard output can encode what we draw with."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        "⣿█│•…".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def glyphs() -> Glyphs:
+    """The characters that standard output can show."""
+    return UNICODE if speaks_unicode() else ASCII
+
+
+def wants_color(color: bool | None) -> bool:
+    """The caller's choice, or else: a terminal, not a dumb one, and no NO_COLOR (https://no-color.org)."""
+    if color is not None:
+        return color
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def columns(width: int | None) -> int:
+    """The columns to fill: the caller's, or else the terminal's."""
+    if width is None:
+        return max(NARROWEST, shutil.get_terminal_size().columns)
+    if width < NARROWEST:
+        raise ValueError(f"expected a width of at least {NARROWEST} columns, got {width}")
+    return width
+
+
+def painted(text: str, color: Color, *, background: bool = False) -> str:
+    """The text in a color of three channels (or on it)."""
+    red, green, blue = (int(channel) for channel in color)
+    return f"\x1b[{48 if background else 38};2;{red};{green};{blue}m{text}{RESET}"
+
+
+def ruler(marks: Iterable[tuple[int, str]], width: int) -> str:
+    """Texts centered under their columns on one line; one that would touch its neighbor is left out."""
+    line, used = "", 0
+    for column, text in marks:
+        size = labels.columns(text)
+        start = max(0, min(column - size // 2, width - size))
+        if not used or start > used:
+            line, used = line + " " * (start - used) + text, start + size
+    return line
