@@ -1,7 +1,7 @@
 """The attention operator beside what a user would write instead.
 
-    python benchmarks/attention.py            all cases
-    python benchmarks/attention.py --quick    at most a minute
+python benchmarks/attention.py            all cases
+python benchmarks/attention.py --quick    at most a minute
 """
 
 import functools
@@ -48,9 +48,7 @@ def both(
     """Time the runs forward, and forward with backward."""
     report.case(f"{case} forward", interleave({n: forward(r) for n, r in runs.items()}, rounds, seconds))
     grad = torch.randn_like(next(iter(runs.values()))())
-    report.case(
-        f"{case} backward", interleave({n: backward(r, inputs, grad) for n, r in runs.items()}, rounds, seconds)
-    )
+    report.case(f"{case} backward", interleave({n: backward(r, inputs, grad) for n, r in runs.items()}, rounds, seconds))
 
 
 def dense(report: Report, rounds: int, seconds: float) -> None:

@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.attention.groups import Rows
 from saccade.attention.positions import Index
 from saccade.attention.scene import BLOCK_NUMBERS, Scene
 from saccade.errors import ShapeError
@@ -34,7 +33,7 @@ class Attended:
         chosen = _indices(rows, scene.queries, scene.query.device)
         if scene.keys == 0:
             return scene.query.new_zeros(*scene.query.shape[:-2], len(chosen), 0)
-        blocks = [scene.weights(rows=block) for block in chosen.split(_rows_at_once(scene))]
+        blocks = [scene.shown(block) for block in chosen.split(_rows_at_once(scene))]
         return blocks[0] if len(blocks) == 1 else torch.cat(blocks, -2)
 
     def top(
@@ -61,7 +60,7 @@ class Attended:
     def log_prob(self) -> Float[Tensor, "... Q"]:
         """Log-probability of the keys that hard attention drew, differentiable: what REINFORCE multiplies."""
         scene = self.scene
-        logs = [scene.normalize.log_prob(scene.scores(rows), scene.weights(rows), Rows()) for rows, _ in scene.blocks()]
+        logs = [scene.normalize.log_prob(scene.scores(rows), scene.weights(rows), scene.group) for rows, _ in scene.blocks()]
         return torch.cat(logs, -1)
 
     def _scene(self, heads: Index, batch: Index) -> Scene:
@@ -94,4 +93,4 @@ def _rows_at_once(scene: Scene) -> int:
 def _walk(scene: Scene) -> Iterator[Tensor]:
     """All weights, a bounded number of rows at a time."""
     for first in range(0, scene.queries, _rows_at_once(scene)):
-        yield scene.weights(slice(first, first + _rows_at_once(scene)))
+        yield scene.shown(slice(first, first + _rows_at_once(scene)))

@@ -15,7 +15,7 @@ from saccade.attention.fused import drop
 from saccade.attention.groups import Segments
 from saccade.attention.masks import Mask
 from saccade.attention.normalizers import Normalizer, as_normalizer
-from saccade.attention.positions import Positions
+from saccade.attention.positions import Positions, joint_leading
 from saccade.attention.quarantine import clean, either, poison
 from saccade.attention.score import Score
 from saccade.attention.scores import as_score
@@ -68,7 +68,7 @@ def attend_edges(
     normalize = as_normalizer(normalize, score.logarithmic)
     _check(query, key, value, edge_index)
     source, target = edge_index
-    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    leading = joint_leading(query, key, value)
     at = Positions.edges(target, source, query.shape[-2], key.shape[-2], len(leading))
     segments = Segments(target, query.shape[-2])
     open_ = None if mask is None else mask.allows(at)

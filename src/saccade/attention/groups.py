@@ -1,32 +1,44 @@
 """What is normalized together: the rows of a rectangle, or the edges that share a target. Normalizers know only this.
 
 Each method takes values shaped like the scores. `total` and `peak` give every member its group's sum or maximum,
-`running` the sum up to and with itself, `collect` one sum a group.
+`running` the sum up to and with itself, `collect` one sum a group; `softmax` stands here because torch has a quick one
+for rows.
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor
 
 
-class Group(Protocol):
-    """The four reductions that a normalizer may use."""
+class Group(ABC):
+    """The reductions that a normalizer may use."""
 
+    @abstractmethod
     def total(self, values: Tensor) -> Tensor:
         """The group's sum, broadcast back to its members."""
 
+    @abstractmethod
     def peak(self, values: Tensor) -> Tensor:
         """The group's maximum, broadcast back to its members."""
 
+    @abstractmethod
     def running(self, values: Tensor) -> Tensor:
         """The cumulative sum inside the group."""
 
+    @abstractmethod
     def collect(self, values: Tensor) -> Tensor:
         """The sum, one number a group."""
 
+    def softmax(self, scores: Tensor) -> Tensor:
+        """exp(s) / Σ exp(s), and zeros for a group in which every score is -inf."""
+        peak = self.peak(scores.detach())
+        powers = torch.exp(scores - torch.where(peak == -torch.inf, 0, peak))
+        total = self.total(powers)
+        return powers / torch.where(total > 0, total, 1)
 
-class Rows:
+
+class Rows(Group):
     """Each row of a (…, Q, K) rectangle is a group."""
 
     def total(self, values: Tensor) -> Tensor:
@@ -45,8 +57,21 @@ class Rows:
         """The row's sum, (…, Q)."""
         return values.sum(-1)
 
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Softmax along the row; one with nothing open is opened before it and zeroed after it, so no NaN arises."""
+        empty = scores.detach().amax(-1, keepdim=True) == -torch.inf
+        return torch.softmax(scores.masked_fill(empty, 0), -1).masked_fill(empty, 0)
 
-class Segments:
+
+class OpenRows(Rows):
+    """Rows in which no score is -inf, so that none can be empty."""
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Softmax along the row."""
+        return torch.softmax(scores, -1)
+
+
+class Segments(Group):
     """Each set of edges with the same target is a group: no padding, any order of edges."""
 
     def __init__(self, target: Tensor, count: int) -> None:

@@ -55,7 +55,7 @@ class Mask(ABC):
 
     def dense(self, queries: int, keys: int, leading: int = 0) -> Tensor:
         """The whole mask as booleans that broadcast to (…, queries, keys)."""
-        return self.allows(Positions.rectangle(queries, keys, leading))
+        return self.allows(Positions(queries, keys, leading))
 
     def picture(self, queries: int, keys: int | None = None) -> str:
         """A drawing, one line a query: ■ may look, · may not. Of a batch, the first sample."""

@@ -3,7 +3,8 @@
 A score of -inf means "may not look". A group with nothing to look at gets zeros.
 """
 
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -38,10 +39,7 @@ class Softmax(Normalizer):
     """exp(s) / Σ exp(s)."""
 
     def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
-        peak = group.peak(scores.detach())
-        powers = torch.exp(scores - torch.where(peak == -torch.inf, 0, peak))
-        total = group.total(powers)
-        return powers / torch.where(total > 0, total, 1)
+        return group.softmax(scores)
 
 
 class Kernel(Normalizer):
@@ -110,7 +108,7 @@ class Hard(Normalizer):
     draws = True
 
     def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
-        return self._draw(_softmax(scores.detach(), group), group, noise)
+        return self._draw(group.softmax(scores.detach()), group, noise)
 
     def _draw(self, chances: Tensor, group: Group, noise: Tensor | None) -> Tensor:
         """The first key at which the running sum of chances reaches a uniform number in (0, 1]."""
@@ -135,11 +133,9 @@ class StraightThrough(Hard):
     """One key, drawn; the gradient is that of the softmax (Bengio et al. 2013)."""
 
     def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
-        chances: Tensor = _softmax(scores, group)
+        chances = group.softmax(scores)
         return self._draw(chances, group, noise) + (chances - chances.detach())
 
-
-_softmax = Softmax()
 
 NORMALIZERS: dict[str, type[Normalizer]] = {
     "softmax": Softmax,
@@ -160,7 +156,14 @@ def make_normalizer(name: str) -> Normalizer:
     return NORMALIZERS[name]()
 
 
+@cache
+def _named(name: str, kind: Any) -> Normalizer:
+    """One object serves all calls that only name it: it has no state. `kind` is there to notice a new entry."""
+    return make_normalizer(name)
+
+
 def as_normalizer(normalize: Normalizer | str, logarithmic: bool) -> Normalizer:
     """The normalizer itself, or the one of this name, for scores that are a kernel's logarithm or not."""
-    made = normalize if isinstance(normalize, Normalizer) else make_normalizer(normalize)
+    kind: Any = None if isinstance(normalize, Normalizer) else NORMALIZERS.get(normalize)
+    made = normalize if isinstance(normalize, Normalizer) else _named(normalize, kind)
     return made.on_logarithms() if logarithmic else made

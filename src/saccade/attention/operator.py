@@ -1,5 +1,7 @@
 """The operator: score → mask → normalize → pool, with the fast path taken wherever there is one."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -10,8 +12,9 @@ from saccade.attention.attended import Attended
 from saccade.attention.fused import drop, softmax_pool
 from saccade.attention.masks import Causal, Lengths, Mask
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
+from saccade.attention.positions import joint_leading, spread
 from saccade.attention.quarantine import clean, either, finite, poison
-from saccade.attention.scene import Scene, band_rows
+from saccade.attention.scene import ALL, Scene, band_rows
 from saccade.attention.score import Fold, Prepared, Score
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
@@ -61,11 +64,12 @@ def _set(
         value, bad_value = clean(value)
         spoiled = (bad_query, either(bad_key, prepared.spoiled if prepared is not None else None), bad_value)
     projected = (score.queries(query), keys if prepared is not None else score.keys(keys))
-    leading = torch.broadcast_shapes(*(t.shape[:-2] for t in (*projected, value)))
-    query, keys, value = (t.expand(*leading, *t.shape[-2:]) for t in (*projected, value))
+    leading = joint_leading(*projected, value)
+    query, keys, value = (spread(t, leading) for t in (*projected, value))
     noise = 1 - torch.rand(*query.shape[:-1], 1, dtype=torch.float64, device=query.device) if normalize.draws else None
     scene = Scene(query, keys, score, mask, normalize, noise)
-    return Scene(query, keys, score, mask, normalize, noise, _saw_spoiled(scene, *spoiled)), value
+    saw = _saw_spoiled(scene, *spoiled)
+    return (scene if saw is None else replace(scene, spoiled=saw)), value
 
 
 def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, prepared: Prepared | None) -> bool:
@@ -95,11 +99,6 @@ def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
         raise ShapeError(f"query, key and value need at least two dimensions (…, length, width), got {shapes}")
     if key.shape[-2] != value.shape[-2]:
         raise ShapeError(f"as many values as keys are needed, got {key.shape[-2]} keys and {value.shape[-2]} values")
-    try:
-        torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    except RuntimeError:
-        shapes = ", ".join(str(tuple(t.shape)) for t in (query, key, value))
-        raise ShapeError(f"the leading dimensions of query, key and value must broadcast, got {shapes}") from None
 
 
 def _fold(scene: Scene) -> Fold | None:
@@ -149,16 +148,15 @@ def _fast_rows(scene: Scene) -> int:
 
 def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
     """The definition, in blocks of rows; with more than one block, their weights are computed again for the gradient."""
-    blocks = list(scene.blocks())
-    keys, values = Columns(scene.key, blocks), Columns(value, blocks)
 
     def pool(rows: slice, columns: slice, key: Tensor, value: Tensor) -> Tensor:
         weights = scene.weights(rows, columns, key)
         return (drop(weights, dropout) if dropout > 0 else weights) @ value
 
+    blocks = list(scene.blocks())
     if len(blocks) == 1:
-        ((rows, columns),) = blocks
-        return pool(rows, columns, keys.take(columns), values.take(columns))
+        return pool(ALL, ALL, scene.key, value)
+    keys, values = Columns(scene.key, blocks), Columns(value, blocks)
     contexts = []
     for rows, columns in blocks:
         inputs = (rows, columns, keys.take(columns), values.take(columns))

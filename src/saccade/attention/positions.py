@@ -1,59 +1,64 @@
 """Where the pairs that are being scored stand: which queries, which keys, which samples and heads."""
 
-from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
+
+from saccade.errors import ShapeError
 
 # Rows, heads or samples to keep: all of them, one, some.
 Index = int | slice | list[int] | Tensor | None
 
 
-@dataclass(frozen=True, eq=False)
 class Positions:
     """Positions of queries and keys, broadcast against each other: (Q,1) with (K) in a rectangle, (E) with (E) on edges.
 
     In a rectangle the last query stands where the last key stands, so that a query decoded behind a cache of keys
-    knows its own place. `chosen` lists, for each leading dimension, the entries that are kept (None: all).
+    knows its own place. `chosen` lists, for each leading dimension, the entries that are kept (None: all). The tensors
+    are made when they are asked for: many scores never ask.
     """
 
-    query: Tensor
-    key: Tensor
-    queries: int
-    keys: int
-    leading: int
-    chosen: tuple[Tensor | None, ...] = field(default=())
-
-    @classmethod
-    def rectangle(
-        cls,
+    def __init__(
+        self,
         queries: int,
         keys: int,
         leading: int,
         *,
         rows: slice | Tensor = slice(None),
-        columns: slice = slice(None),
+        columns: slice | Tensor = slice(None),
         chosen: tuple[Tensor | None, ...] = (),
+        on_edges: bool = False,
         device: torch.device | None = None,
-    ) -> "Positions":
-        """The pairs of these rows and columns of a queries × keys rectangle."""
-        query = torch.arange(queries, device=device)[rows] + (keys - queries)
-        return cls(query[:, None], torch.arange(keys, device=device)[columns], queries, keys, leading, chosen)
+    ) -> None:
+        self.queries = queries
+        self.keys = keys
+        self.leading = leading
+        self.chosen = chosen
+        self.on_edges = on_edges
+        self._rows, self._columns, self._device = rows, columns, device
 
     @classmethod
     def edges(cls, target: Tensor, source: Tensor, queries: int, keys: int, leading: int) -> "Positions":
         """One pair an edge: the query at `target` looks at the key at `source`."""
-        return cls(target, source, queries, keys, leading)
+        return cls(queries, keys, leading, rows=target, columns=source, on_edges=True)
 
-    @property
-    def on_edges(self) -> bool:
-        """Whether pairs are listed one by one rather than spanned by rows and columns."""
-        return self.query.dim() == 1
-
-    @property
+    @cached_property
     def rows(self) -> Tensor:
-        """Index of each query among the queries (its position, but counted from the first query)."""
-        return self.query if self.on_edges else self.query[:, 0] - (self.keys - self.queries)
+        """Index of each query among the queries."""
+        rows = self._rows
+        return rows if isinstance(rows, Tensor) else torch.arange(self.queries, device=self._device)[rows]
+
+    @cached_property
+    def query(self) -> Tensor:
+        """Position of each query, on the scale of the keys."""
+        return self.rows if self.on_edges else self.rows[:, None] + (self.keys - self.queries)
+
+    @cached_property
+    def key(self) -> Tensor:
+        """Position of each key."""
+        columns = self._columns
+        return columns if isinstance(columns, Tensor) else torch.arange(self.keys, device=self._device)[columns]
 
     def per_sample(self, value: Tensor) -> Tensor:
         """Align one value a sample, (B), (B,H), …, with the scores."""
@@ -62,8 +67,8 @@ class Positions:
     def per_query(self, value: Tensor) -> Tensor:
         """Align one value a query, (…, Q) with samples first, with the scores."""
         value = value[..., self.rows]
-        spread = value.reshape(*value.shape[:-1], *[1] * (self.leading - value.dim() + 1), value.shape[-1])
-        return self.choose(spread if self.on_edges else spread[..., None])
+        aligned = value.reshape(*value.shape[:-1], *[1] * (self.leading - value.dim() + 1), value.shape[-1])
+        return self.choose(aligned if self.on_edges else aligned[..., None])
 
     def choose(self, value: Tensor) -> Tensor:
         """Keep the chosen samples and heads of a tensor that has the scores' leading dimensions, or broadcasts to them."""
@@ -73,3 +78,20 @@ class Positions:
             if index is not None and place >= 0 and value.shape[place] > 1:
                 value = value.index_select(place, index)
         return value
+
+
+def joint_leading(*tensors: Tensor) -> torch.Size:
+    """The leading dimensions (all but the last two) that tensors have in common, or broadcast to."""
+    first = tensors[0].shape[:-2]
+    if all(tensor.shape[:-2] == first for tensor in tensors):
+        return first
+    try:
+        return torch.Size(torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors)))
+    except RuntimeError:
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
+        raise ShapeError(f"the leading dimensions of query, key and value must broadcast, got {shapes}") from None
+
+
+def spread(tensor: Tensor, leading: torch.Size) -> Tensor:
+    """The tensor with these leading dimensions."""
+    return tensor if tensor.shape[:-2] == leading else tensor.expand(*leading, *tensor.shape[-2:])

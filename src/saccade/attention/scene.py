@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from saccade.attention.groups import Rows
+from saccade.attention.groups import OpenRows, Rows
 from saccade.attention.masks import Mask
 from saccade.attention.normalizers import Normalizer
 from saccade.attention.positions import Positions
@@ -47,10 +47,15 @@ class Scene:
         """How many keys."""
         return self.key.shape[-2]
 
+    @property
+    def group(self) -> Rows:
+        """The rows that are normalized."""
+        return OpenRows() if self.mask is None and not self.score.logarithmic else Rows()
+
     def at(self, rows: slice | Tensor = ALL, columns: slice = ALL) -> Positions:
         """Positions of these rows and columns."""
         leading = self.query.dim() - 2
-        return Positions.rectangle(
+        return Positions(
             self.queries,
             self.keys,
             leading,
@@ -81,13 +86,16 @@ class Scene:
     def weights(self, rows: slice | Tensor = ALL, columns: slice = ALL, key: Tensor | None = None) -> Tensor:
         """Weights of these rows. Columns that the mask closes to all of them may be left out."""
         noise = None if self.noise is None else self.noise[..., rows, :]
-        weights: Tensor = self.normalize(self.scores(rows, columns, key), Rows(), noise)
+        weights: Tensor = self.normalize(self.scores(rows, columns, key), self.group, noise)
         if self.mask is not None and self.mask.has_factor():
             factor = self.mask.factor(self.at(rows, columns))
             weights = weights if factor is None else weights * factor.to(weights.dtype)
-        if self.spoiled is not None:
-            weights = torch.where(self.spoiled[..., rows, None], math.nan, weights)
         return weights
+
+    def shown(self, rows: slice | Tensor = ALL) -> Tensor:
+        """Weights of these rows as they are told: NaN for a query that saw what is not finite."""
+        weights = self.weights(rows)
+        return weights if self.spoiled is None else torch.where(self.spoiled[..., rows, None], math.nan, weights)
 
     def blocks(self, rows: int | None = None) -> Iterator[tuple[slice, slice]]:
         """Rows, a bounded number at a time, each with the range of columns that the mask may open to them."""

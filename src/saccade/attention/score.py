@@ -1,7 +1,7 @@
 """What a score is: a number for each pair of a query and a key, and the shortcuts it may know."""
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
@@ -39,7 +39,7 @@ class Score(nn.Module):
     matrix_product: ClassVar[bool] = False
 
     @classmethod
-    def sized(cls, query_width: int, key_width: int, keys: int) -> Self:
+    def sized(cls, query_width: int, key_width: int, keys: int) -> "Score":
         """One of this kind for these widths and at most so many keys."""
         return cls()
 

@@ -3,13 +3,14 @@
 A new score is a class with `pairs` and a line in `SCORES`.
 """
 
-from typing import Self
+from functools import cache
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.positions import Positions
+from saccade.attention.positions import Positions, joint_leading, spread
 from saccade.attention.score import Fold, Score, same_width
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
 from saccade.errors import ShapeError, UnknownName
@@ -58,7 +59,7 @@ class General(Dot):
         nn.init.xavier_uniform_(self.weight)
 
     @classmethod
-    def sized(cls, query_width: int, key_width: int, keys: int) -> Self:
+    def sized(cls, query_width: int, key_width: int, keys: int) -> Score:
         return cls(query_width, key_width)
 
     def queries(self, query: Float[Tensor, "... Q D"]) -> Float[Tensor, "... Q _"]:
@@ -101,7 +102,7 @@ class Perceptron(Score):
         self.vector = _vector(hidden)
 
     @classmethod
-    def sized(cls, query_width: int, key_width: int, keys: int) -> Self:
+    def sized(cls, query_width: int, key_width: int, keys: int) -> Score:
         return cls(query_width, key_width)
 
     def queries(self, query: Tensor) -> Tensor:
@@ -116,8 +117,8 @@ class Perceptron(Score):
         return torch.tanh(query + key) @ self.vector
 
     def forward(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
-        leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
-        flat = [t.expand(*leading, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (query, key)]
+        leading = joint_leading(query, key)
+        flat = [spread(t, leading).reshape(-1, *t.shape[-2:]) for t in (query, key)]
         return additive_scores(flat[0], flat[1], self.vector).view(*leading, query.shape[-2], key.shape[-2])
 
 
@@ -154,7 +155,7 @@ class Concat(Score):
         self.key_vector = _vector(key_width)
 
     @classmethod
-    def sized(cls, query_width: int, key_width: int, keys: int) -> Self:
+    def sized(cls, query_width: int, key_width: int, keys: int) -> Score:
         return cls(query_width, key_width)
 
     def queries(self, query: Tensor) -> Tensor:
@@ -182,7 +183,7 @@ class Location(Score):
         self.map = nn.Linear(query_width, places, bias=False)
 
     @classmethod
-    def sized(cls, query_width: int, key_width: int, keys: int) -> Self:
+    def sized(cls, query_width: int, key_width: int, keys: int) -> Score:
         return cls(query_width, keys)
 
     def queries(self, query: Tensor) -> Tensor:
@@ -199,7 +200,7 @@ class Location(Score):
 
     def forward(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
         self._check(at)
-        leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+        leading = joint_leading(query, key)
         return query[..., at.key].expand(*leading, -1, -1)
 
 
@@ -230,7 +231,7 @@ class Biased(Score):
         self.logarithmic = score.logarithmic
 
     @classmethod
-    def sized(cls, query_width: int, key_width: int, keys: int) -> Self:
+    def sized(cls, query_width: int, key_width: int, keys: int) -> Score:
         return cls(ScaledDot(), RelativeBias(reach=4))
 
     def queries(self, query: Tensor) -> Tensor:
@@ -286,8 +287,15 @@ def as_score(score: Score | str) -> Score:
     """The score itself, or the one of this name if it has no parameters to be learned."""
     if isinstance(score, Score):
         return score
-    made = make_score(score, query_width=1, key_width=1, keys=1)
+    kind: Any = SCORES.get(score)
+    return _named(score, kind)
+
+
+@cache
+def _named(name: str, kind: Any) -> Score:
+    """One object serves all calls that only name it: it has no state. `kind` is there to notice a new entry."""
+    made = make_score(name, query_width=1, key_width=1, keys=1)
     if next(made.parameters(), None) is not None:
-        kind = type(made).__name__
-        raise ShapeError(f"score {score!r} has parameters of its own: pass a module, {kind}(…), instead of the name")
+        kind_name = type(made).__name__
+        raise ShapeError(f"score {name!r} has parameters of its own: pass a module, {kind_name}(…), instead of the name")
     return made

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade.kernels.runtime import compiled, kernel_threads, kernels_on
+from saccade.kernels.runtime import kernels_on, run
 
 # The plain form holds at most about this many numbers of the B×Q×K×D tensor at a time.
 BLOCK_NUMBERS = 1 << 22
@@ -44,25 +44,21 @@ def _blocks(query: Tensor, key: Tensor) -> Iterator[slice]:
     return (slice(first, min(first + rows, Q)) for first in range(0, Q, rows))
 
 
-@torch.library.custom_op("saccade::additive_scores", mutates_args=())
 def _scores(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
     if not kernels_on(query, key, vector):
         return scores_definition(query, key, vector)
     scores = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
-    with kernel_threads():
-        compiled("additive_forward")(*_arrays(query, key, vector), scores.numpy())
+    run("additive_forward", *_arrays(query, key, vector), scores.numpy())
     return scores
 
 
-@torch.library.custom_op("saccade::additive_gradients", mutates_args=())
 def _gradients(grad: Tensor, query: Tensor, key: Tensor, vector: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if not kernels_on(grad, query, key, vector):
         return gradients_definition(grad, query, key, vector)
     query_grad, key_grad = (torch.empty(t.shape) for t in (query, key))
     vector_grad = torch.empty(query.shape[0], query.shape[2])
     outputs = (t.numpy() for t in (query_grad, key_grad, vector_grad))
-    with kernel_threads():
-        compiled("additive_backward")(*_arrays(grad, query, key, vector), *outputs)
+    run("additive_backward", *_arrays(grad, query, key, vector), *outputs)
     return query_grad, key_grad, vector_grad.sum(0)
 
 
@@ -70,13 +66,11 @@ def _arrays(*tensors: Tensor) -> Iterator[object]:
     return (t.detach().contiguous().numpy() for t in tensors)
 
 
-@_scores.register_fake
-def _(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
+def _fake_scores(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
     return query.new_empty(query.shape[0], query.shape[1], key.shape[1])
 
 
-@_gradients.register_fake
-def _(grad: Tensor, query: Tensor, key: Tensor, vector: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _fake_gradients(grad: Tensor, query: Tensor, key: Tensor, vector: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return query.new_empty(query.shape), key.new_empty(key.shape), vector.new_empty(vector.shape)
 
 
@@ -85,16 +79,24 @@ def _keep(ctx: torch.autograd.function.FunctionCtx, inputs: tuple[Tensor, ...], 
 
 
 def _backward(ctx: torch.autograd.function.NestedIOFunction, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    gradients: tuple[Tensor, Tensor, Tensor] = _gradients(grad, *ctx.saved_tensors)
+    gradients: tuple[Tensor, Tensor, Tensor] = torch.ops.saccade.additive_gradients(grad, *ctx.saved_tensors)
     return gradients
 
 
-_scores.register_autograd(_backward, setup_context=_keep)
+library = torch.library.Library("saccade", "DEF")
+library.define("additive_scores(Tensor query, Tensor key, Tensor vector) -> Tensor")
+library.define("additive_gradients(Tensor grad, Tensor query, Tensor key, Tensor vector) -> (Tensor, Tensor, Tensor)")
+library.impl("additive_scores", _scores, "CompositeExplicitAutograd")
+library.impl("additive_gradients", _gradients, "CompositeExplicitAutograd")
+torch.library.register_fake("saccade::additive_scores", _fake_scores, lib=library)
+torch.library.register_fake("saccade::additive_gradients", _fake_gradients, lib=library)
+torch.library.register_autograd("saccade::additive_scores", _backward, setup_context=_keep, lib=library)
+_operator = torch.ops.saccade.additive_scores.default
 
 
 def additive_scores(
     query: Float[Tensor, "B Q D"], key: Float[Tensor, "B K D"], vector: Float[Tensor, " D"]
 ) -> Float[Tensor, "B Q K"]:
     """vector'tanh(query_i + key_j) for each pair, as one differentiable operator."""
-    scores: Tensor = _scores(query, key, vector)
+    scores: Tensor = _operator(query, key, vector)
     return scores

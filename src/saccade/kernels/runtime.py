@@ -7,8 +7,8 @@ by themselves, and the plain torch form answers instead.
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -52,9 +52,8 @@ def compiled(name: str) -> Callable[..., None]:
         return function
 
 
-@contextmanager
-def kernel_threads() -> Iterator[None]:
-    """Run kernels on as many threads as torch uses, and one call at a time where Numba's thread layer needs that."""
+def run(name: str, *arrays: object) -> None:
+    """Call a compiled function on as many threads as torch uses, one call at a time where the thread layer needs that."""
     global _started
     import numba
 
@@ -62,11 +61,8 @@ def kernel_threads() -> Iterator[None]:
 
     numba.set_num_threads(min(torch.get_num_threads(), config.NUMBA_NUM_THREADS))
     _started = True
-    if _layer_is_safe():
-        yield
-    else:
-        with _lock:
-            yield
+    with nullcontext() if _layer_is_safe() else _lock:
+        compiled(name)(*arrays)
 
 
 @cache

@@ -27,18 +27,18 @@ SINGLED_OUT = 36  # the query x = 3, of those drawn
 INTRODUCTION = """\
 Nadaraya-Watson regression (1964), done with attention
 
-{points} points (seed {seed}): x between 0 and 5, y = 2 sin(x) + x^0.8, and noise of size {noise:g}.
+{points} points (seed {seed}): x from 0 to 5, y = 2 sin(x) + x^0.8 + noise of size {noise:g}.
 The query is x, the keys are the x_i, the values are the y_i: this is attention.
 A score says how near the query is to each key, softmax turns the scores into
 weights, and the estimate is the mean of the values under these weights.
 """
 LEARNING = """\
-The score is Gaussian: -(x - x_i)^2 / 2h^2. Its bandwidth h says how far to look.
+The score is Gaussian, -(x - x_i)^2 / 2h^2: the bandwidth h is how far to look.
 We learn it by {steps} gradient steps on the error of predicting each point from all
 the others. A mask hides each point from itself; otherwise h = 0 would win.
 """
 NEXT = """\
-Try next:  --points 500    more keys: the bandwidth shrinks, and so does the error
+Try next:  --points 500    more keys: the bandwidth and the error shrink
            --noise 2       noise as large as the curve: is h = 1 still beaten?
            --svg look.svg  the same as a picture for a page"""
 
@@ -225,8 +225,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader (`| head -1`) has seen enough; what is left goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        if isinstance(error, BrokenPipeError):  # the reader (`| head -1`) has seen enough
+            return 0
+        print(f"cannot go on: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -1,7 +1,5 @@
 """Multi-head attention over any score (Vaswani et al. 2017, section 3.2.2)."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -86,7 +84,7 @@ class MultiHeadAttention(nn.Module):
         return projected.view(*projected.shape[:-1], self.heads, -1).transpose(-3, -2)
 
     @classmethod
-    def from_torch(cls, module: nn.MultiheadAttention) -> Self:
+    def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
         """The same layer with the same weights as a `torch.nn.MultiheadAttention`."""
         if module.bias_k is not None or module.add_zero_attn:
             raise ShapeError("add_bias_kv and add_zero_attn of nn.MultiheadAttention have no counterpart here")

@@ -74,7 +74,7 @@ class Axis:
     def marks(self, count: int = 5) -> list[tuple[float, str]]:
         """About `count` labels and where they stand, in cells from the edge (0.5 is the middle of the first)."""
         middles = np.arange(len(self.texts)) + 0.5
-        if self.values is None or not np.all(np.diff(self.values) > 0):
+        if self.values is None or not _rises(self.values):
             chosen = range(0, len(self.texts), -(-len(self.texts) // max(count, 1)))
             return [(float(middles[index]), self.texts[index]) for index in chosen]
         round_values = ticks(float(self.values[0]), float(self.values[-1]), count)
@@ -82,6 +82,10 @@ class Axis:
             round_values = round_values[round_values == round_values.round()]
         places = np.interp(round_values, self.values, middles)
         return list(zip(places.tolist(), numbers(round_values), strict=True))
+
+
+def _rises(values: Floats) -> bool:
+    return bool(np.isfinite(values).all() and np.all(values[1:] > values[:-1]))
 
 
 def axis(labels: Labels, count: int, side: str) -> Axis:

@@ -1,6 +1,7 @@
 """The numbers behind a picture: arrays checked and pooled, their limits, round ticks, a line from data to screen."""
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+LARGEST = sys.float_info.max
 
 
 def matrix(weights: ArrayLike) -> Floats:
@@ -36,7 +39,7 @@ def padded(span: tuple[float, float] | None, share: float = 0.05) -> tuple[float
     """The span with some air at both ends; a span of one number (or none) is opened, so that it can be drawn."""
     low, high = span or (0.0, 1.0)
     air = (high / 2 - low / 2) * 2 * share if high > low else max(abs(low) * share, share)
-    return max(low - air, -1e308), min(high + air, 1e308)
+    return max(low - air, -LARGEST), min(high + air, LARGEST)
 
 
 def bins(count: int, most: int) -> Integers:
@@ -52,7 +55,7 @@ def pool(values: Floats, rows: Integers, columns: Integers) -> Floats:
 
 def ticks(low: float, high: float, count: int = 5) -> Floats:
     """Round numbers from low to high, a step of 1, 2 or 5 times a power of ten apart: about `count` of them."""
-    rough = (high / 2 - low / 2) / max(count, 1) * 2
+    rough = (high / 2 - low / 2) / max(count, 2) * 2
     if rough < 1e-300:
         return np.array([low])
     power = 10.0 ** math.floor(math.log10(rough))

@@ -45,11 +45,6 @@ def speaks_unicode() -> bool:
     return True
 
 
-def glyphs() -> Glyphs:
-    """The characters that standard output can show."""
-    return UNICODE if speaks_unicode() else ASCII
-
-
 def wants_color(color: bool | None) -> bool:
     """The caller's choice, or else: a terminal, not a dumb one, and no NO_COLOR (https://no-color.org)."""
     if color is not None:
@@ -59,13 +54,29 @@ def wants_color(color: bool | None) -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-def columns(width: int | None) -> int:
-    """The columns to fill: the caller's, or else the terminal's."""
-    if width is None:
-        return max(NARROWEST, shutil.get_terminal_size().columns)
-    if width < NARROWEST:
+@dataclass(frozen=True)
+class Screen:
+    """Where a drawing goes: its characters, whether it has color, and its columns."""
+
+    glyphs: Glyphs
+    color: bool
+    width: int
+
+    @property
+    def ascii_only(self) -> bool:
+        return self.glyphs is ASCII
+
+    def fit(self, text: str, room: int) -> str:
+        """The text, safe to show here and cut to `room` columns."""
+        return labels.fit(text, room, ascii_only=self.ascii_only)
+
+
+def this_screen(color: bool | None, width: int | None) -> Screen:
+    """Standard output, with the caller's color and width where they are given."""
+    if width is not None and width < NARROWEST:
         raise ValueError(f"expected a width of at least {NARROWEST} columns, got {width}")
-    return width
+    columns = max(NARROWEST, shutil.get_terminal_size().columns) if width is None else width
+    return Screen(UNICODE if speaks_unicode() else ASCII, wants_color(color), columns)
 
 
 def painted(text: str, color: Color, *, background: bool = False) -> str:
@@ -80,6 +91,6 @@ def ruler(marks: Iterable[tuple[int, str]], width: int) -> str:
     for column, text in marks:
         size = labels.columns(text)
         start = max(0, min(column - size // 2, width - size))
-        if not used or start > used:
+        if size <= width and (not used or start > used):
             line, used = line + " " * (start - used) + text, start + size
     return line
