@@ -1,0 +1,44 @@
+"""The list of all scores, normalizers and masks, read from the registries: what the documentation shows."""
+
+from collections.abc import Mapping
+
+from saccade.attention.masks import MASKS
+from saccade.attention.normalizers import NORMALIZERS
+from saccade.attention.score import Score
+from saccade.attention.scores import SCORES, Perceptron
+
+HEADER = """\
+# Scores, normalizers and masks
+
+Written by `python -m saccade.attention > docs/catalog.md` from the registries; a test keeps it so.
+Any score goes with any normalizer, any mask and either ground, rectangles (`attend`) and edge lists (`attend_edges`).
+"""
+
+
+def catalog() -> str:
+    """The whole list, as Markdown."""
+    parts = [
+        HEADER,
+        "## Scores\n",
+        _table(SCORES, {name: _path(kind) for name, kind in SCORES.items()}),
+        "## Normalizers\n",
+        _table(NORMALIZERS),
+        "## Masks\n",
+        _table(MASKS),
+    ]
+    return "\n".join(parts)
+
+
+def _path(kind: type[Score]) -> str:
+    if kind.fold is not Score.fold:
+        return "fused scaled dot product"
+    return "fused kernel" if issubclass(kind, Perceptron) else "blocks of rows"
+
+
+def _table(registry: Mapping[str, object], computed: Mapping[str, str] | None = None) -> str:
+    head = "| name | what it is |" + (" computed by |" if computed else "")
+    rows = [head, "|---" * (head.count("|") - 1) + "|"]
+    for name, entry in registry.items():
+        what = " ".join((entry.__doc__ or "").split("\n\n")[0].split()).replace("|", "\\|")
+        rows.append(f"| `{name}` | {what} |" + (f" {computed[name]} |" if computed else ""))
+    return "\n".join(rows) + "\n"

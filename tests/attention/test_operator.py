@@ -1,0 +1,244 @@
+"""The operator's edges: shapes, dropout, bias, prepared keys, looking, memory."""
+
+import gc
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from saccade.attention import (
+    SCORES,
+    Additive,
+    Attended,
+    Biased,
+    Gaussian,
+    RelativeBias,
+    ScaledDot,
+    Score,
+    allow,
+    attend,
+    attend_edges,
+    bags,
+    causal,
+    lengths,
+    looking,
+    window,
+)
+from saccade.attention.fused import drop
+from saccade.errors import ShapeError, UnknownName
+from saccade.layers import MultiHeadAttention
+
+
+@pytest.mark.parametrize("leading", [(), (3,), (2, 3), (2, 2, 3)])
+@pytest.mark.parametrize("length", [5, 300])
+@pytest.mark.parametrize("width", [2, 4, 7])
+def test_any_leading_dimensions_and_widths(leading: tuple[int, ...], length: int, width: int) -> None:
+    query, key = torch.randn(*leading, length, 4), torch.randn(*leading, length, 4)
+    value = torch.randn(*leading, length, width)
+    expected = torch.softmax(query @ key.mT / 2, -1) @ value
+    torch.testing.assert_close(attend(query, key, value).context, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_leading_dimensions_broadcast() -> None:
+    query, key, value = torch.randn(3, 1, 2, 4), torch.randn(5, 6, 4), torch.randn(6, 7)
+    context = attend(query, key, value, mask=lengths(torch.tensor([2, 6, 0]))).context
+    assert context.shape == (3, 5, 2, 7)
+    torch.testing.assert_close(context[0, 2], attend(query[0, 0], key[2, :2], value[:2]).context)
+    assert (context[2] == 0).all()
+
+
+def test_no_keys_give_zeros() -> None:
+    assert torch.equal(attend(torch.randn(3, 4), torch.randn(0, 4), torch.randn(0, 2)).context, torch.zeros(3, 2))
+    assert attend(torch.randn(0, 4), torch.randn(3, 4), torch.randn(3, 2)).context.shape == (0, 2)
+    assert attend(torch.randn(3, 4), torch.randn(0, 4), torch.randn(0, 2)).weights().shape == (3, 0)
+
+
+def test_errors_say_what_came() -> None:
+    x = torch.randn(3, 4)
+    with pytest.raises(ShapeError, match="one width, got 4 and 5"):
+        attend(x, torch.randn(3, 5), x)
+    with pytest.raises(ShapeError, match="3 keys and 2 values"):
+        attend(x, x, x[:2])
+    with pytest.raises(ShapeError, match="must broadcast"):
+        attend(torch.randn(2, 3, 4), torch.randn(5, 3, 4), torch.randn(5, 3, 4))
+    with pytest.raises(ShapeError, match=r"pass a module, Additive\(…\)"):
+        attend(x, x, x, score="additive")
+    with pytest.raises(UnknownName, match="did you mean 'gaussian'"):
+        attend(x, x, x, score="gausian")
+    with pytest.raises(ShapeError, match="outside 0 … 2"):
+        attend(x, x, x).weights(rows=3)
+    with pytest.raises(ShapeError, match="targets 0 … 7 of 3 queries"):
+        attend_edges(x, x, x, torch.tensor([[0, 1], [0, 7]]))
+
+
+def test_dropout_keeps_the_mean_and_hides_nothing() -> None:
+    torch.manual_seed(0)
+    kept = drop(torch.ones(1000, 997), 0.3)
+    assert set(kept.unique().tolist()) == {0.0, pytest.approx(1 / 0.7)}
+    assert kept.mean().item() == pytest.approx(1, abs=0.005)
+    assert (kept.mean(0).std(), kept.mean(1).std()) < (0.03, 0.03)
+    query, key, value = (torch.randn(4, 8, 16) for _ in range(3))
+    dropped = attend(query, key, value, dropout=0.5)
+    assert not torch.allclose(dropped.context, attend(query, key, value).context)
+    assert torch.equal(dropped.weights(), attend(query, key, value).weights())
+    assert (attend(query, key, value, dropout=1.0).context == 0).all()
+
+
+def test_bias_is_added_for_each_head() -> None:
+    bias = RelativeBias(3, heads=2)
+    score = Biased(ScaledDot(), bias)
+    query, key, value = (torch.randn(2, 2, n, 4) for n in (3, 7, 7))
+    distance = (torch.arange(7) - torch.arange(4, 7)[:, None]).clamp(-3, 3) + 3
+    expected = torch.softmax(query @ key.mT / 2 + bias.table[:, distance], -1)
+    attended = attend(query, key, value, score=score)
+    torch.testing.assert_close(attended.context, expected @ value)
+    torch.testing.assert_close(attended.weights(heads=1, rows=[2]), expected[:, 1:, 2:])
+    attended.context.sum().backward()  # type: ignore[no-untyped-call]
+    assert bias.table.grad is not None
+    assert (bias.table.grad != 0).any()
+
+
+def test_prepared_keys_are_projected_once() -> None:
+    score = Additive(4, 4, 8)
+    query, key, value = torch.randn(2, 1, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 3)
+    prepared = score.prepare(key)
+    torch.testing.assert_close(
+        attend(query, prepared, value, score=score).context, attend(query, key, value, score=score).context
+    )
+    key[0, 4] = torch.nan
+    mask = lengths(torch.tensor([4, 5]))
+    context = attend(query, score.prepare(key), value, score=score, mask=mask).context
+    assert context.isfinite().all()
+
+
+def test_a_long_look_needs_little_memory() -> None:
+    attended = attend(*(torch.randn(1, 8, 4096, 16) for _ in range(3)))
+    weights = attended.weights(rows=[1, 4000], heads=3)
+    assert weights.shape == (1, 1, 2, 4096)
+    values, keys = attended.top(5, heads=3)
+    assert values.shape == keys.shape == (1, 1, 4096, 5)
+    torch.testing.assert_close(attended.mass(heads=3).sum(), torch.tensor(4096.0), atol=0.1, rtol=0)
+
+
+class Reader(nn.Module):
+    """Two layers, one of which looks twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = MultiHeadAttention(8, 2)
+        self.rest = nn.ModuleList([MultiHeadAttention(8, 2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        for layer in self.rest:
+            x = layer(x) + layer(x)
+        return attend(x, x, x).context
+
+
+def test_looking_names_modules_and_leaves_no_trace() -> None:
+    reader, x = Reader(), torch.randn(2, 5, 8)
+    before = reader(x)
+    with looking(reader) as looks:
+        output = reader(x)
+    assert torch.equal(before, output)
+    assert {name: len(found) for name, found in looks.items()} == {"first": 1, "rest.0": 2, "": 1}
+    first = looks["first"][0]
+    assert isinstance(first, Attended)
+    assert first.weights().shape == (2, 2, 5, 5)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in reader.modules())
+    reader(x)
+    assert len(looks["first"]) == 1
+
+
+def test_looking_survives_an_error_inside() -> None:
+    reader = Reader()
+    with pytest.raises(RuntimeError), looking(reader):
+        reader(torch.randn(2, 5, 7))
+    assert not any(module._forward_hooks for module in reader.modules())
+    with looking(reader) as looks:
+        with pytest.raises(RuntimeError):
+            reader(torch.randn(2, 5, 7))
+        reader(torch.randn(2, 5, 8))
+    assert set(looks) == {"first", "rest.0", ""}
+
+
+def test_nothing_is_kept_after_looking() -> None:
+    class Counted(Tensor):
+        pass
+
+    with looking(nn.Identity()):
+        attend(torch.randn(3, 4), torch.randn(3, 4), torch.randn(3, 4))
+    gc.collect()
+    assert not [o for o in gc.get_objects() if type(o) is Attended]
+
+
+def test_ragged_bags_are_padded_samples() -> None:
+    sizes = torch.tensor([3, 1, 0, 4])
+    query, key, value = torch.randn(4, 5), torch.randn(8, 5), torch.randn(8, 2)
+    ragged = attend_edges(query, key, value, bags(sizes))
+    first = 0
+    for bag, size in enumerate(sizes.tolist()):
+        alone = attend(query[bag : bag + 1], key[first : first + size], value[first : first + size])
+        torch.testing.assert_close(ragged.context[bag : bag + 1], alone.context)
+        first += size
+    torch.testing.assert_close(ragged.mass(8).sum(), torch.tensor(3.0))
+    assert ragged.entropy().shape == (4,)
+
+
+def test_folding_a_gaussian_keeps_the_digits_far_from_zero() -> None:
+    query, key, value = torch.rand(300, 2) + 1e3, torch.rand(300, 2) + 1e3, torch.randn(300, 1)
+    padded = [F.pad(t, (0, 0, 0, 100), value=-1e6) for t in (key, value)]
+    exact = attend(query.double(), key.double(), value.double(), score=Gaussian(0.2)).context
+    torch.testing.assert_close(attend(query, key, value, score=Gaussian(0.2)).context.double(), exact, atol=3e-3, rtol=0)
+    behind = attend(query, *padded, score=Gaussian(0.2), mask=lengths(torch.tensor(300))).context
+    torch.testing.assert_close(behind.double(), exact, atol=3e-3, rtol=0)
+
+
+class Manhattan(Score):
+    """-|s - h|₁: a score that a researcher writes."""
+
+    def pairs(self, query: Tensor, key: Tensor, at: object) -> Tensor:
+        return -(query - key).abs().sum(-1)
+
+
+def test_a_new_score_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registered and nothing else: the laws hold it to account, and the documented list shows it."""
+    from saccade.attention.catalog import catalog
+    from tests.laws.cases import Draw, Trial, all_combinations, combinations
+    from tests.laws.laws import LAWS, check
+
+    before = len(all_combinations())
+    monkeypatch.setitem(SCORES, "manhattan", Manhattan)
+    assert "| `manhattan` | -\\|s - h\\|₁: a score that a researcher writes. | blocks of rows |" in catalog()
+    assert len(all_combinations()) == before + len(list(combinations("manhattan")))
+    held = 0
+    for law in LAWS:
+        for combination in combinations("manhattan"):
+            held += check(law, combination, Trial.make(combination, Draw(5, 3, 1).sizes(combination)))
+    assert held > 4000
+    x = torch.randn(2, 300, 4)
+    assert attend(x, x, x, score="manhattan", mask=window(5) & causal()).context.shape == (2, 300, 4)
+
+
+def test_a_broken_score_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Leaking(Score):
+        """Looks at all the keys at once, whatever the mask says."""
+
+        def pairs(self, query: Tensor, key: Tensor, at: object) -> Tensor:
+            return (query * key).sum(-1) + key.sum()
+
+    from tests.laws.cases import Combination, Draw, Trial
+    from tests.laws.laws import check
+
+    monkeypatch.setitem(SCORES, "leaking", Leaking)
+    combination = Combination("leaking", "none", "causal", "rectangle", torch.float64)
+    with pytest.raises(AssertionError):
+        check("the_future_is_closed", combination, Trial.make(combination, Draw(5, 3, 1).sizes(combination)))
+
+
+def test_nan_seen_by_some_is_told_by_their_weights() -> None:
+    x = torch.randn(4, 3)
+    x[2] = torch.nan
+    attended = attend(torch.randn(4, 3), x, x, mask=allow(torch.ones(4, 4).tril().bool()))
+    assert attended.weights().isnan().any(-1).tolist() == [False, False, True, True]

@@ -1,0 +1,111 @@
+"""Multi-head attention: parity with torch, any score, caches."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from saccade.attention import SCORES, Attended, Sparsemax, causal, lengths, looking, make_score, window
+from saccade.layers import KeyValueCache, MultiHeadAttention
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("widths", [None, (12, 12), (10, 14)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_parity_with_torch(bias: bool, widths: tuple[int, int] | None, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    kdim, vdim = widths or (None, None)
+    theirs = nn.MultiheadAttention(12, 3, bias=bias, kdim=kdim, vdim=vdim, batch_first=True, dtype=dtype)
+    nn.init.normal_(theirs.out_proj.weight)
+    if bias:
+        nn.init.normal_(theirs.in_proj_bias)
+    ours = MultiHeadAttention.from_torch(theirs).to(dtype)
+    query = torch.randn(2, 5, 12, dtype=dtype)
+    key, value = torch.randn(2, 7, kdim or 12, dtype=dtype), torch.randn(2, 7, vdim or 12, dtype=dtype)
+    padding = torch.tensor([7, 4])
+    expected, weights = theirs(
+        query, key, value, key_padding_mask=torch.arange(7) >= padding[:, None], average_attn_weights=False
+    )
+    with looking(ours) as looks:
+        output = ours(query, key, value, mask=lengths(padding))
+    torch.testing.assert_close(output, expected, atol=1e-6, rtol=1e-6)
+    look = looks[""][0]
+    assert isinstance(look, Attended)
+    torch.testing.assert_close(look.weights(), weights, atol=1e-6, rtol=1e-6)
+
+
+def test_causal_parity_with_torch() -> None:
+    theirs = nn.MultiheadAttention(12, 3, batch_first=True)
+    x = torch.randn(2, 6, 12)
+    closed = torch.ones(6, 6).triu(1).bool()
+    expected, _ = theirs(x, x, x, attn_mask=closed)
+    torch.testing.assert_close(MultiHeadAttention.from_torch(theirs)(x, mask=causal()), expected, atol=1e-6, rtol=1e-6)
+
+
+def test_heads_are_separate_attentions_joined() -> None:
+    layer, x = MultiHeadAttention(12, 3), torch.randn(2, 5, 12)
+    maps = (layer.query_map(x), layer.key_map(x), layer.value_map(x))
+    contexts = []
+    for head in range(3):
+        query, key, value = (part[..., 4 * head : 4 * head + 4] for part in maps)
+        contexts.append(torch.softmax(query @ key.mT / 2, -1) @ value)
+    torch.testing.assert_close(layer(x), layer.output_map(torch.cat(contexts, -1)))
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("grad", [True, False])
+def test_any_score_and_the_cache(name: str, grad: bool) -> None:
+    """Steps behind a cache give what the whole gives, with and without a gradient."""
+    if name in ("location",):
+        pytest.skip("places are counted from the first key, which is the same; the number of places is fixed")
+    score = make_score(name, query_width=4, key_width=4, keys=9)
+    layer = MultiHeadAttention(8, 2, score=score)
+    x = torch.randn(2, 9, 8)
+    with torch.set_grad_enabled(grad):
+        for mask in (causal(), causal() & window(2)):
+            whole = layer(x, mask=mask)
+            cache = KeyValueCache()
+            steps = [layer(part, mask=mask, cache=cache) for part in (x[:, :4], x[:, 4:5], x[:, 5:6], x[:, 6:])]
+            torch.testing.assert_close(torch.cat(steps, 1), whole, atol=1e-5, rtol=1e-5)
+            assert cache.length == 9
+
+
+def test_a_cache_carries_gradients() -> None:
+    layer, x = MultiHeadAttention(8, 2).double(), torch.randn(2, 5, 8, dtype=torch.float64)
+
+    def gradient(output: Tensor) -> list[Tensor]:
+        return list(torch.autograd.grad(output.square().sum(), list(layer.parameters())))
+
+    cache = KeyValueCache()
+    steps = torch.cat([layer(x[:, t : t + 1], mask=causal(), cache=cache) for t in range(5)], 1)
+    for one, other in zip(gradient(steps), gradient(layer(x, mask=causal())), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_beams_are_selected_and_old_looks_stay() -> None:
+    layer, x = MultiHeadAttention(8, 2), torch.randn(3, 4, 8)
+    cache = KeyValueCache()
+    with torch.no_grad(), looking(layer) as looks:
+        layer(x, cache=cache)
+        look = looks[""][0]
+        before = look.weights().clone()
+        chosen = cache.select(torch.tensor([2, 0, 0]))
+        assert torch.equal(chosen.key[1], chosen.key[2])
+        layer(x[:, :1], cache=chosen)
+        layer(x[:, :1], cache=cache)
+    assert (cache.length, chosen.length) == (5, 5)
+    assert torch.equal(look.weights(), before)
+
+
+def test_a_source_is_projected_once() -> None:
+    layer, source, x = MultiHeadAttention(8, 2, key_width=6, value_width=6), torch.randn(2, 7, 6), torch.randn(2, 3, 8)
+    cache = KeyValueCache()
+    first = layer(x, source, cache=cache)
+    torch.testing.assert_close(layer.look_again(x, cache), first)
+    assert cache.length == 7
+
+
+def test_dropout_only_in_training_and_other_normalizers() -> None:
+    layer, x = MultiHeadAttention(8, 2, dropout=0.5, normalize=Sparsemax()), torch.randn(2, 5, 8)
+    assert not torch.equal(layer(x), layer(x))
+    layer.eval()
+    assert torch.equal(layer(x), layer(x))
