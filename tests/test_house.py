@@ -39,7 +39,7 @@ def test_imports_run_one_way(room: str) -> None:
 
 def test_view_does_without_torch() -> None:
     for path in (ROOT / "view").rglob("*.py"):
-        assert "torch" not in path.read_text().replace("torchrun", ""), path
+        assert "import torch" not in path.read_text(), path
 
 
 @pytest.mark.parametrize("package", ["saccade.attention", "saccade.kernels", "saccade.layers"])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from saccade.attention import PredictedCenter, allow, attend, causal, fixed, lengths, local_m, local_p, strided, window
+from saccade.attention import Mask, PredictedCenter, allow, attend, causal, fixed, lengths, local_m, local_p, strided, window
 from saccade.errors import SaccadeError, ShapeError
 
 
@@ -27,12 +27,12 @@ def test_names() -> None:
 @pytest.mark.parametrize(
     "mask", [causal(), window(2), causal() & window(1), strided(3) & causal(), fixed(3) & causal()], ids=str
 )
-def test_with_a_cache_queries_stand_at_the_end(mask: object) -> None:
+def test_with_a_cache_queries_stand_at_the_end(mask: Mask) -> None:
     """The last queries, decoded behind cached keys, get what they get when everything is computed at once."""
     x = torch.randn(2, 9, 4, dtype=torch.float64)
-    whole = attend(x, x, x, mask=mask).context  # type: ignore[arg-type]
+    whole = attend(x, x, x, mask=mask).context
     for count in (1, 2, 5):
-        step = attend(x[:, -count:], x, x, mask=mask).context  # type: ignore[arg-type]
+        step = attend(x[:, -count:], x, x, mask=mask).context
         torch.testing.assert_close(step, whole[:, -count:])
 
 
@@ -59,7 +59,7 @@ def test_long_window_gradients() -> None:
     seen = window(30).dense(700, 700)
     pull = torch.randn(1, 2, 700, 8, dtype=torch.float64)
     ours = torch.autograd.grad(attend(*tensors, mask=window(30)).context, tensors, pull)
-    explicit = torch.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=seen)
+    explicit = torch.nn.functional.scaled_dot_product_attention(tensors[0], tensors[1], tensors[2], attn_mask=seen)
     for one, other in zip(ours, torch.autograd.grad(explicit, tensors, pull), strict=True):
         torch.testing.assert_close(one, other)
 

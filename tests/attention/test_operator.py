@@ -2,6 +2,7 @@
 
 import gc
 
+import jaxtyping
 import pytest
 import torch
 import torch.nn.functional as F
@@ -58,8 +59,6 @@ def test_errors_say_what_came() -> None:
     x = torch.randn(3, 4)
     with pytest.raises(ShapeError, match="one width, got 4 and 5"):
         attend(x, torch.randn(3, 5), x)
-    with pytest.raises(ShapeError, match="3 keys and 2 values"):
-        attend(x, x, x[:2])
     with pytest.raises(ShapeError, match="must broadcast"):
         attend(torch.randn(2, 3, 4), torch.randn(5, 3, 4), torch.randn(5, 3, 4))
     with pytest.raises(ShapeError, match=r"pass a module, Additive\(…\)"):
@@ -72,12 +71,22 @@ def test_errors_say_what_came() -> None:
         attend_edges(x, x, x, torch.tensor([[0, 1], [0, 7]]))
 
 
+def test_as_many_values_as_keys() -> None:
+    x = torch.randn(3, 4)
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        with pytest.raises(ShapeError, match="3 keys and 2 values"):
+            attend(x, x, x[:2])
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+
+
 def test_dropout_keeps_the_mean_and_hides_nothing() -> None:
     torch.manual_seed(0)
     kept = drop(torch.ones(1000, 997), 0.3)
-    assert set(kept.unique().tolist()) == {0.0, pytest.approx(1 / 0.7)}
+    assert kept.unique().tolist() == pytest.approx([0, 1 / 0.7])
     assert kept.mean().item() == pytest.approx(1, abs=0.005)
-    assert (kept.mean(0).std(), kept.mean(1).std()) < (0.03, 0.03)
+    assert max(kept.mean(0).std().item(), kept.mean(1).std().item()) < 0.03
     query, key, value = (torch.randn(4, 8, 16) for _ in range(3))
     dropped = attend(query, key, value, dropout=0.5)
     assert not torch.allclose(dropped.context, attend(query, key, value).context)
@@ -94,7 +103,7 @@ def test_bias_is_added_for_each_head() -> None:
     attended = attend(query, key, value, score=score)
     torch.testing.assert_close(attended.context, expected @ value)
     torch.testing.assert_close(attended.weights(heads=1, rows=[2]), expected[:, 1:, 2:])
-    attended.context.sum().backward()  # type: ignore[no-untyped-call]
+    attended.context.sum().backward()
     assert bias.table.grad is not None
     assert (bias.table.grad != 0).any()
 
@@ -223,18 +232,18 @@ def test_a_new_score_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_broken_score_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     class Leaking(Score):
-        """Looks at all the keys at once, whatever the mask says."""
+        """Lets every pair see the mean of all keys, whatever the mask says."""
 
         def pairs(self, query: Tensor, key: Tensor, at: object) -> Tensor:
-            return (query * key).sum(-1) + key.sum()
+            return (query * key).sum(-1) + (query * key.mean(-2, keepdim=True)).sum(-1)
 
-    from tests.laws.cases import Combination, Draw, Trial
+    from tests.laws.cases import Combination, Sizes, Trial
     from tests.laws.laws import check
 
     monkeypatch.setitem(SCORES, "leaking", Leaking)
     combination = Combination("leaking", "none", "causal", "rectangle", torch.float64)
     with pytest.raises(AssertionError):
-        check("the_future_is_closed", combination, Trial.make(combination, Draw(5, 3, 1).sizes(combination)))
+        check("the_future_is_closed", combination, Trial.make(combination, Sizes(1, 1, 4, 4, 3, seed=1)))
 
 
 def test_nan_seen_by_some_is_told_by_their_weights() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ def near(trial: Trial, one: Tensor, other: Tensor) -> None:
 def gradients(trial: Trial, mask_output: Tensor | None = None) -> list[Tensor]:
     """Gradients of a sum of the output for query, key and value, zeros where they play no part."""
     tensors = [t.detach().clone().requires_grad_() for t in (trial.query, trial.key, trial.value)]
-    context = trial.run(*tensors).context
+    context = trial.run(tensors[0], tensors[1], tensors[2]).context
     context = context if mask_output is None else context[mask_output]
     found = torch.autograd.grad((context * context.detach().sign()).sum(), tensors, allow_unused=True)
     return [torch.zeros_like(t) if g is None else g for t, g in zip(tensors, found, strict=True)]
@@ -104,7 +105,7 @@ def chunked_is_whole(trial: Trial) -> None:
     # Of gradients in blocks one dtype tells as much as three, and they cost most of the time.
     whole, exact = trial.run(), trial.combination.dtype == torch.float64
     whole_gradients = gradients(trial) if exact else []
-    modules = (saccade.attention.scene, saccade.attention.attended)
+    modules: tuple[Any, ...] = (saccade.attention.scene, saccade.attention.attended)
     sizes = [module.BLOCK_NUMBERS for module in modules]
     pair = trial.score.pair_numbers(trial.score.queries(trial.query))
     half = trial.size.batch * trial.size.heads * trial.size.keys * pair * -(-trial.size.queries // 2)
@@ -216,7 +217,7 @@ def gradient_is_the_derivative(trial: Trial) -> None:
     parameters = [p for p in trial.score.parameters() if p.requires_grad]
 
     def context(*given: Tensor) -> Tensor:
-        return trial.run(*given[:3]).context + sum((0 * p).sum() for p in given[3:])
+        return trial.run(given[0], given[1], given[2]).context + sum((0 * p).sum() for p in given[3:])
 
     assert torch.autograd.gradcheck(context, (*tensors, *parameters), fast_mode=True, eps=1e-6, atol=1e-5)
 

@@ -23,14 +23,11 @@ quickly = settings(
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("score", SCORES)
-def test_law(law: str, score: str) -> None:
-    @quickly
-    @given(draws)
-    def holds(draw: Draw) -> None:
-        for combination in combinations(score):
-            check(law, combination, Trial.make(combination, draw.sizes(combination)))
-
-    holds()
+@quickly
+@given(draw=draws)
+def test_law(law: str, score: str, draw: Draw) -> None:
+    for combination in combinations(score):
+        check(law, combination, Trial.make(combination, draw.sizes(combination)))
 
 
 def test_every_combination_is_there() -> None:

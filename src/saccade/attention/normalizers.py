@@ -80,8 +80,9 @@ class Entmax(Normalizer):
 
     def __init__(self, alpha: float | Tensor = 1.25) -> None:
         super().__init__()
-        if float(alpha) <= 1:
-            raise SaccadeError(f"entmax needs alpha > 1, got {float(alpha)}; alpha 1 is 'softmax'")
+        value = alpha.item() if isinstance(alpha, Tensor) else alpha
+        if value <= 1:
+            raise SaccadeError(f"entmax needs alpha > 1, got {value}; alpha 1 is 'softmax'")
         self.alpha = alpha
 
     def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:

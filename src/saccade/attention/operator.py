@@ -148,20 +148,20 @@ def _fast_rows(scene: Scene) -> int:
 
 def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
     """The definition, in blocks of rows; with more than one block, their weights are computed again for the gradient."""
-
-    def pool(rows: slice, columns: slice, key: Tensor, value: Tensor) -> Tensor:
-        weights = scene.weights(rows, columns, key)
-        return (drop(weights, dropout) if dropout > 0 else weights) @ value
-
     blocks = list(scene.blocks())
     if len(blocks) == 1:
-        return pool(ALL, ALL, scene.key, value)
+        return _pool(scene, ALL, ALL, scene.key, value, dropout)
     keys, values = Columns(scene.key, blocks), Columns(value, blocks)
     contexts = []
     for rows, columns in blocks:
-        inputs = (rows, columns, keys.take(columns), values.take(columns))
-        contexts.append(checkpoint(pool, *inputs, use_reentrant=False) if torch.is_grad_enabled() else pool(*inputs))
+        inputs = (scene, rows, columns, keys.take(columns), values.take(columns), dropout)
+        contexts.append(checkpoint(_pool, *inputs, use_reentrant=False) if torch.is_grad_enabled() else _pool(*inputs))
     return torch.cat(contexts, -2)
+
+
+def _pool(scene: Scene, rows: slice, columns: slice, key: Tensor, value: Tensor, dropout: float) -> Tensor:
+    weights = scene.weights(rows, columns, key)
+    return (drop(weights, dropout) if dropout > 0 else weights) @ value
 
 
 class Columns:

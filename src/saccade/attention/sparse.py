@@ -25,7 +25,7 @@ class _Entmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, alpha: Tensor, group: Group) -> Tensor:
         exact = scores if scores.dtype == torch.float64 else scores.float()
-        weights = _solve(exact, group, float(alpha)).to(scores.dtype)
+        weights = _solve(exact, group, alpha.item()).to(scores.dtype)
         ctx.save_for_backward(weights, alpha)
         ctx.group = group
         return weights
@@ -34,7 +34,7 @@ class _Entmax(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
         weights, alpha = ctx.saved_tensors
         group: Group = ctx.group
-        order = float(alpha)
+        order = alpha.item()
         # dp/ds = diag(g) - g g'/Σg with g = p^(2-α) on the support (Peters et al. 2019, prop. 2).
         slope = torch.where(weights > 0, weights ** (2 - order), 0)
         sum_of_slopes = group.total(slope)

@@ -60,6 +60,8 @@ def ticks(low: float, high: float, count: int = 5) -> Floats:
         return np.array([low])
     power = 10.0 ** math.floor(math.log10(rough))
     step = power * next(factor for factor in (1, 2, 5, 10, 20) if factor * power >= rough)
+    if math.isinf(step):  # no rounder number is left at the end of the floats
+        return np.array([low, high])
     # The thousandth: a ramp from 1e-61 is a ramp from 0 to the reader.
     first, last = math.ceil(low / step - 1e-3), math.floor(high / step + 1e-3)
     return np.arange(first, last + 1, dtype=np.float64) * step
