@@ -1,7 +1,9 @@
 """The compiled loops themselves, in Numba; imported at first use by `saccade.kernels.runtime`.
 
 Rows of the inner loops are taken as slices, so that each index is a plain non-negative counter and the loop becomes
-vector instructions; `error_model="numpy"` drops the test for division by zero, which would prevent that.
+vector instructions; `error_model="numpy"` drops the test for division by zero, which would prevent that. Each kernel is
+a function of one task with two loops around it, plain and on threads: told to use one thread, Numba's OpenMP layer still
+keeps all of them spinning, which starves every other process of the machine.
 """
 
 import warnings
@@ -35,6 +37,8 @@ _ONE, _ZERO, _LIMIT = np.float32(1), np.float32(0), np.float32(9.02)
 _FAST = {"reassoc", "contract", "nsz", "nnan", "ninf"}
 # Widths are worked through in pieces of this many numbers, so that a task's rows stay in the first-level cache.
 PIECE = 256
+# The keys of one query are shared out in so many tasks: there may be one query only.
+PARTS = 4
 
 
 @numba.njit(inline="always", fastmath=_FAST, error_model="numpy")
@@ -61,17 +65,28 @@ def _score(query, key, vector):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(parallel=True, cache=True, fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _score_row(task, query, key, vector, scores):  # type: ignore[no-untyped-def]
+    """Scores of one query and a quarter of its keys."""
+    Q, K = query.shape[1], key.shape[1]
+    row, part = task // PARTS, task % PARTS
+    b, i = row // Q, row % Q
+    for j in range(K * part // PARTS, K * (part + 1) // PARTS):
+        scores[b, i, j] = _score(query[b, i], key[b, j], vector)
+
+
+@numba.njit(cache=True)
 def additive_forward(query, key, vector, scores):  # type: ignore[no-untyped-def]
-    """scores[b,i,j] = Σ_d vector[d] tanh(query[b,i,d] + key[b,j,d]); a task is one query and a quarter of its keys."""
-    B, Q, _ = query.shape
-    K = key.shape[1]
-    parts = 4
-    for task in numba.prange(B * Q * parts):
-        row, part = task // parts, task % parts
-        b, i = row // Q, row % Q
-        for j in range(K * part // parts, K * (part + 1) // parts):
-            scores[b, i, j] = _score(query[b, i], key[b, j], vector)
+    """scores[b,i,j] = Σ_d vector[d] tanh(query[b,i,d] + key[b,j,d])."""
+    for task in range(query.shape[0] * query.shape[1] * PARTS):
+        _score_row(task, query, key, vector, scores)
+
+
+@numba.njit(parallel=True, cache=True)
+def additive_forward_threads(query, key, vector, scores):  # type: ignore[no-untyped-def]
+    """The same, on Numba's threads."""
+    for task in numba.prange(query.shape[0] * query.shape[1] * PARTS):
+        _score_row(task, query, key, vector, scores)
 
 
 @numba.njit(fastmath=_FAST, error_model="numpy")
@@ -84,30 +99,40 @@ def _pull(pull, query, key, query_grad, key_grad, vector_grad):  # type: ignore[
         vector_grad[d] += pull * t
 
 
-@numba.njit(parallel=True, cache=True, fastmath=_FAST, error_model="numpy")
-def additive_backward(grad, query, key, vector, query_grad, key_grad, vector_grad):  # type: ignore[no-untyped-def]
-    """Gradients of `additive_forward`, tanh computed again; `vector_grad` is (B, D), to be summed over B by the caller.
-
-    Every sum runs along queries or keys, never along the width: a task owns one b and a piece of the width, alone.
-    """
-    B, Q, D = query.shape
-    K = key.shape[1]
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad):  # type: ignore[no-untyped-def]
+    """All gradients of one b and a piece of the width. Sums run along queries or keys, never along the width, so a task
+    owns what it writes, alone."""
+    Q, K, D = query.shape[1], key.shape[1], query.shape[2]
     pieces = (D + PIECE - 1) // PIECE
-    for task in numba.prange(B * pieces):
-        b, low = task // pieces, task % pieces * PIECE
-        high = min(D, low + PIECE)
-        v, total = vector[low:high], vector_grad[b, low:high]
-        total[:] = _ZERO
-        key_grad[b, :, low:high] = _ZERO
-        for i in range(Q):
-            pulled = query_grad[b, i, low:high]
-            pulled[:] = _ZERO
-            for j in range(K):
-                _pull(grad[b, i, j], query[b, i, low:high], key[b, j, low:high], pulled, key_grad[b, j, low:high], total)
-            pulled *= v
+    b, low = task // pieces, task % pieces * PIECE
+    high = min(D, low + PIECE)
+    v, total = vector[low:high], vector_grad[b, low:high]
+    total[:] = _ZERO
+    key_grad[b, :, low:high] = _ZERO
+    for i in range(Q):
+        pulled = query_grad[b, i, low:high]
+        pulled[:] = _ZERO
         for j in range(K):
-            row = key_grad[b, j, low:high]
-            row *= v
+            _pull(grad[b, i, j], query[b, i, low:high], key[b, j, low:high], pulled, key_grad[b, j, low:high], total)
+        pulled *= v
+    for j in range(K):
+        row = key_grad[b, j, low:high]
+        row *= v
+
+
+@numba.njit(cache=True)
+def additive_backward(grad, query, key, vector, query_grad, key_grad, vector_grad):  # type: ignore[no-untyped-def]
+    """Gradients of `additive_forward`, tanh computed again; `vector_grad` is (B, D), to be summed over B by the caller."""
+    for task in range(query.shape[0] * ((query.shape[2] + PIECE - 1) // PIECE)):
+        _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad)
+
+
+@numba.njit(parallel=True, cache=True)
+def additive_backward_threads(grad, query, key, vector, query_grad, key_grad, vector_grad):  # type: ignore[no-untyped-def]
+    """The same, on Numba's threads."""
+    for task in numba.prange(query.shape[0] * ((query.shape[2] + PIECE - 1) // PIECE)):
+        _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad)
 
 
 @numba.njit(parallel=True, cache=True)

@@ -54,15 +54,18 @@ def compiled(name: str) -> Callable[..., None]:
 
 def run(name: str, *arrays: object) -> None:
     """Call a compiled function on as many threads as torch uses, one call at a time where the thread layer needs that."""
+    threads = torch.get_num_threads()
+    if threads == 1:
+        compiled(name)(*arrays)
+        return
     global _started
+    _started = True
     import numba
 
     config: Any = numba.config
-
-    numba.set_num_threads(min(torch.get_num_threads(), config.NUMBA_NUM_THREADS))
-    _started = True
+    numba.set_num_threads(min(threads, config.NUMBA_NUM_THREADS))
     with nullcontext() if _layer_is_safe() else _lock:
-        compiled(name)(*arrays)
+        compiled(f"{name}_threads")(*arrays)
 
 
 @cache
