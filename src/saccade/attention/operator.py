@@ -148,9 +148,9 @@ def _fast_rows(scene: Scene) -> int:
 
 def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
     """The definition, in blocks of rows; with more than one block, their weights are computed again for the gradient."""
-    blocks = list(scene.blocks())
-    if len(blocks) == 1:
+    if scene.fits():
         return _pool(scene, ALL, ALL, scene.key, value, dropout)
+    blocks = list(scene.blocks())
     keys, values = Columns(scene.key, blocks), Columns(value, blocks)
     contexts = []
     for rows, columns in blocks:

@@ -80,7 +80,8 @@ class Scene:
         """Scores of these rows and columns, -inf where the mask is closed; `key` if the columns are cut out already."""
         at = self.at(rows, columns)
         key = self.key[..., columns, :] if key is None else key
-        scores: Tensor = self.score(self.query[..., rows, :], key, at)
+        query = self.query if rows is ALL else self.query[..., rows, :]
+        scores: Tensor = self.score(query, key, at)
         return scores if self.mask is None else scores.masked_fill(~self.mask.allows(at), -math.inf)
 
     def weights(self, rows: slice | Tensor = ALL, columns: slice = ALL, key: Tensor | None = None) -> Tensor:
@@ -96,6 +97,10 @@ class Scene:
         """Weights of these rows as they are told: NaN for a query that saw what is not finite."""
         weights = self.weights(rows)
         return weights if self.spoiled is None else torch.where(self.spoiled[..., rows, None], math.nan, weights)
+
+    def fits(self) -> bool:
+        """Whether all rows make one block."""
+        return self._rows_in_budget() >= self.queries
 
     def blocks(self, rows: int | None = None) -> Iterator[tuple[slice, slice]]:
         """Rows, a bounded number at a time, each with the range of columns that the mask may open to them."""

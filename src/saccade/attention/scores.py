@@ -117,6 +117,8 @@ class Perceptron(Score):
         return torch.tanh(query + key) @ self.vector
 
     def forward(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
+        if query.dim() == key.dim() == 3 and query.shape[0] == key.shape[0]:
+            return additive_scores(query, key, self.vector)
         leading = joint_leading(query, key)
         flat = [spread(t, leading).reshape(-1, *t.shape[-2:]) for t in (query, key)]
         return additive_scores(flat[0], flat[1], self.vector).view(*leading, query.shape[-2], key.shape[-2])

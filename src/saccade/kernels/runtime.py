@@ -39,7 +39,10 @@ def kernels_on(*tensors: Tensor) -> bool:
     """Whether a compiled kernel may take these tensors: float32 on the CPU, Numba there, not switched off, not forked."""
     if _forked or os.environ.get("SACCADE_KERNELS", "on").lower() in ("off", "0", "false", "no"):
         return False
-    return all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors) and _numba_installed()
+    for tensor in tensors:
+        if tensor.dtype != torch.float32 or not tensor.is_cpu:
+            return False
+    return _numba_installed()
 
 
 @cache
