@@ -56,7 +56,7 @@ def dense(report: Report, rounds: int, seconds: float) -> None:
     for shape in SHAPES:
         query, key, value = inputs = [torch.randn(shape, requires_grad=True) for _ in range(3)]
         triangle = torch.ones(shape[2], shape[2], dtype=torch.bool).tril()
-        name = "×".join(map(str, shape))
+        name = "x".join(map(str, shape))
         sdpa = functools.partial(F.scaled_dot_product_attention, query, key, value)
         runs: dict[str, Callable[[], Tensor]] = {
             "ours": lambda: attend(query, key, value).context,  # noqa: B023 - used in this turn of the loop
@@ -79,7 +79,7 @@ def dropout(report: Report, rounds: int, seconds: float) -> None:
         "ours": lambda: attend(query, key, value, dropout=0.1).context,
         "sdpa": functools.partial(F.scaled_dot_product_attention, query, key, value, dropout_p=0.1),
     }
-    both(report, "8×8×128×64 dropout", runs, inputs, rounds, seconds)
+    both(report, "8x8x128x64 dropout", runs, inputs, rounds, seconds)
 
 
 def long(report: Report, rounds: int, seconds: float) -> None:
@@ -136,7 +136,7 @@ def additive(report: Report, rounds: int, seconds: float) -> None:
     """Additive attention of a decoder that is trained, and of one that takes a step."""
     for shape in ((64, 40, 40, 512), (32, 1, 50, 512)):
         runs, inputs = additive_runs(*shape)
-        both(report, "additive " + "×".join(map(str, shape)), runs, inputs, rounds, seconds)
+        both(report, "additive " + "x".join(map(str, shape)), runs, inputs, rounds, seconds)
 
 
 def additive_memory(report: Report) -> None:
@@ -146,7 +146,7 @@ def additive_memory(report: Report) -> None:
     for name, run in (("forward", forward), ("backward", lambda run: backward(run, inputs, grad))):
         ours, eager = (extra_megabytes(run(runs[who])) for who in ("ours", "eager"))
         text = f"ours {ours:.1f} MB, eager {eager:.1f} MB"
-        report.value(f"additive 64×40×40×512 {name} memory", "eager", eager / max(ours, 0.1), text)
+        report.value(f"additive 64x40x40x512 {name} memory", "eager", eager / max(ours, 0.1), text)
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ from torch import Tensor
 
 # Up to this many pairs a sample and head, the plain form is quicker than the fused kernel.
 SHORT_PAIRS = 192 * 192
+# Scores that the plain form holds at a time when nobody wants a gradient: 2 MB of float32.
+PIECE_NUMBERS = 1 << 19
 
 
 def softmax_pool(
@@ -86,8 +88,7 @@ def _plain(
     dropout: float,
 ) -> Tensor:
     leading = query.shape[:-2]
-    # The queries are scaled, not the products: there are fewer of them.
-    flat = [t.reshape(-1, *t.shape[-2:]) for t in (query * scale, key, value)]
+    flat = [t.reshape(-1, *t.shape[-2:]) for t in (query, key, value)]
     empty = None if allowed is None else ~allowed.any(-1, keepdim=True)
     if allowed is not None and empty is not None:
         # A row with nothing open is opened for the softmax, and zeroed after it: no NaN, and no gradient.
@@ -95,25 +96,44 @@ def _plain(
     if causal:
         triangle = query.new_full((query.shape[-2], key.shape[-2]), -math.inf).triu(1)
         bias = triangle if bias is None else bias + triangle
-    weights = _softmax(flat[0], flat[1], bias, leading)
-    if dropout > 0:
-        weights = drop(weights, dropout)
-    context = torch.bmm(weights, flat[2]).view(*leading, query.shape[-2], value.shape[-1])
+    learns = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (*flat, bias))
+    if learns or dropout > 0 or (bias is not None and bias.dim() > 2):
+        context = _whole(flat[0], flat[1], flat[2], scale, bias, leading, dropout)
+    else:
+        context = _piecewise(flat[0], flat[1], flat[2], scale, bias)
+    context = context.view(*leading, query.shape[-2], value.shape[-1])
     return context if empty is None else context.masked_fill(empty, 0)
 
 
-def _softmax(query: Tensor, key: Tensor, bias: Tensor | None, leading: torch.Size) -> Tensor:
-    """softmax(q k' + bias), (N, Q, K); written over itself where no gradient will ask for it."""
+def _whole(
+    query: Tensor, key: Tensor, value: Tensor, scale: float, bias: Tensor | None, leading: torch.Size, dropout: float
+) -> Tensor:
+    """All samples and heads at once, as autograd wants it. The queries are scaled, not the products: they are fewer."""
     size = (query.shape[0], query.shape[1], key.shape[1])
-    if bias is not None and bias.dim() == 2 and bias.shape == size[1:]:
-        scores = torch.baddbmm(bias, query, key.transpose(1, 2))
+    if bias is not None and bias.dim() == 2:
+        scores = torch.baddbmm(bias, query * scale, key.transpose(1, 2))
     else:
-        scores = torch.bmm(query, key.transpose(1, 2))
+        scores = torch.bmm(query * scale, key.transpose(1, 2))
         if bias is not None:
             scores = (scores.view(*leading, *size[1:]) + bias).view(size)
-    if torch.is_grad_enabled() and scores.requires_grad:
-        return scores.softmax(-1)
-    return torch.softmax(scores, -1, out=scores)
+    weights = scores.softmax(-1)
+    return torch.bmm(drop(weights, dropout) if dropout > 0 else weights, value)
+
+
+def _piecewise(query: Tensor, key: Tensor, value: Tensor, scale: float, bias: Tensor | None) -> Tensor:
+    """Some samples and heads at a time in one small buffer, written over itself: it stays in the cache, and no call has to
+    pay for fresh pages of memory. Without a gradient only."""
+    count, rows, columns = query.shape[0], query.shape[1], key.shape[1]
+    size = max(1, min(count, PIECE_NUMBERS // (rows * columns)))
+    buffer, context = query.new_empty(size, rows, columns), value.new_empty(count, rows, value.shape[-1])
+    for first in range(0, count, size):
+        part = slice(first, first + size)
+        scores = buffer[: min(size, count - first)]
+        beta, start = (0, scores) if bias is None else (1, bias)
+        torch.baddbmm(start, query[part], key[part].transpose(1, 2), beta=beta, alpha=scale, out=scores)
+        torch.softmax(scores, -1, out=scores)
+        torch.bmm(scores, value[part], out=context[part])
+    return context
 
 
 def _closed(bias: Tensor, allowed: Tensor | None) -> Tensor:
