@@ -1,6 +1,7 @@
 """The operator's edges: shapes, dropout, bias, prepared keys, looking, memory."""
 
 import gc
+from typing import Any
 
 import jaxtyping
 import pytest
@@ -71,14 +72,26 @@ def test_errors_say_what_came() -> None:
         attend_edges(x, x, x, torch.tensor([[0, 1], [0, 7]]))
 
 
-def test_as_many_values_as_keys() -> None:
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"value": torch.randn(2, 4)}, "3 keys and 2 values"),
+    ({"query": torch.ones(3, 4, dtype=torch.long)}, "query must be a tensor of floating-point numbers, got torch.int64"),
+    ({"key": torch.randn(3, 4).numpy()}, "key must be a tensor of floating-point numbers, got ndarray"),
+    ({"value": torch.randn(3, 4).double()}, "one dtype, got torch.float32, torch.float32 and torch.float64"),
+    ({"mask": torch.ones(3, 3, dtype=torch.bool)}, r"allow\(boolean tensor\), got Tensor"),
+    ({"query": torch.randn(4)}, "at least two dimensions"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG)
+def test_wrong_inputs_are_refused_in_one_line(wrong: dict[str, Any], message: str) -> None:
     x = torch.randn(3, 4)
     jaxtyping.config.update("jaxtyping_disable", True)
     try:
-        with pytest.raises(ShapeError, match="3 keys and 2 values"):
-            attend(x, x, x[:2])
+        with pytest.raises(ShapeError, match=message) as caught:
+            attend(**{"query": x, "key": x, "value": x, **wrong})
     finally:
         jaxtyping.config.update("jaxtyping_disable", False)
+    assert "\n" not in str(caught.value)
 
 
 def test_dropout_keeps_the_mean_and_hides_nothing() -> None:
@@ -119,6 +132,7 @@ def test_prepared_keys_are_projected_once() -> None:
     mask = lengths(torch.tensor([4, 5]))
     context = attend(query, score.prepare(key), value, score=score, mask=mask).context
     assert context.isfinite().all()
+    assert attend(query, score.prepare(key), value, score=score).context[0].isnan().all()
 
 
 def test_a_long_look_needs_little_memory() -> None:

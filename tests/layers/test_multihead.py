@@ -55,8 +55,6 @@ def test_heads_are_separate_attentions_joined() -> None:
 @pytest.mark.parametrize("grad", [True, False])
 def test_any_score_and_the_cache(name: str, grad: bool) -> None:
     """Steps behind a cache give what the whole gives, with and without a gradient."""
-    if name in ("location",):
-        pytest.skip("places are counted from the first key, which is the same; the number of places is fixed")
     score = make_score(name, query_width=4, key_width=4, keys=9)
     layer = MultiHeadAttention(8, 2, score=score)
     x = torch.randn(2, 9, 8)

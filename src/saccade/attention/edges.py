@@ -15,6 +15,7 @@ from saccade.attention.fused import drop
 from saccade.attention.groups import Segments
 from saccade.attention.masks import Mask
 from saccade.attention.normalizers import Normalizer, as_normalizer
+from saccade.attention.operator import check_kinds
 from saccade.attention.positions import Positions, joint_leading
 from saccade.attention.quarantine import clean, either, poison
 from saccade.attention.score import Score
@@ -66,6 +67,7 @@ def attend_edges(
     """Each target looks along its edges. A mask, read at (target, source), closes edges; a target without any gets zeros."""
     score = as_score(score)
     normalize = as_normalizer(normalize, score.logarithmic)
+    check_kinds(query, key, value, mask)
     _check(query, key, value, edge_index)
     source, target = edge_index
     leading = joint_leading(query, key, value)

@@ -6,6 +6,7 @@ of another width than keys, or fewer than four dimensions throw torch off its fu
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -17,46 +18,39 @@ SHORT_PAIRS = 192 * 192
 PIECE_NUMBERS = 1 << 19
 
 
-def softmax_pool(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    *,
-    scale: float,
-    allowed: Tensor | None = None,
-    bias: Tensor | None = None,
-    causal: bool = False,
-    dropout: float = 0.0,
-) -> Tensor:
-    """Context (…, Q, V) of one block; rows with nothing allowed give zeros. `causal` is for as many queries as keys."""
-    short = query.shape[-2] * key.shape[-2] <= SHORT_PAIRS
-    learns = bias is not None and bias.requires_grad and torch.is_grad_enabled()
-    if short or learns or dropout > 0:
-        return _plain(query, key, value, scale, allowed, bias, causal, dropout)
-    return _fused(query, key, value, scale, allowed, bias, causal)
+class Block(NamedTuple):
+    """A rectangle to be pooled: scale · q·k + bias where allowed. `causal` is for as many queries as keys."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    scale: float = 1.0
+    allowed: Tensor | None = None
+    bias: Tensor | None = None
+    causal: bool = False
+    dropout: float = 0.0
 
 
-def _fused(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    scale: float,
-    allowed: Tensor | None,
-    bias: Tensor | None,
-    causal: bool,
-) -> Tensor:
-    leading, width = query.shape[:-2], value.shape[-1]
-    size = max(query.shape[-1], width)
-    padded = (F.pad(t, (0, size - t.shape[-1])) if t.shape[-1] < size else t for t in (query, key, value))
+def softmax_pool(block: Block) -> Tensor:
+    """Context (…, Q, V) of one block; rows with nothing allowed give zeros."""
+    short = block.query.shape[-2] * block.key.shape[-2] <= SHORT_PAIRS
+    learns = block.bias is not None and block.bias.requires_grad and torch.is_grad_enabled()
+    return _plain(block) if short or learns or block.dropout > 0 else _fused(block)
+
+
+def _fused(block: Block) -> Tensor:
+    leading, width = block.query.shape[:-2], block.value.shape[-1]
+    size = max(block.query.shape[-1], width)
+    padded = (F.pad(t, (0, size - t.shape[-1])) if t.shape[-1] < size else t for t in block[:3])
     query, key, value = (_four(t, len(leading)) for t in padded)
-    mask = allowed if bias is None else _closed(bias, allowed)
+    mask = block.allowed if block.bias is None else _closed(block.bias, block.allowed)
     context = F.scaled_dot_product_attention(
         query,
         key,
         value,
         attn_mask=None if mask is None else _four_mask(mask, leading),
-        is_causal=causal,
-        scale=scale,
+        is_causal=block.causal,
+        scale=block.scale,
     )
     return context.reshape(*leading, *context.shape[-2:])[..., :width]
 
@@ -77,31 +71,22 @@ def _four_mask(mask: Tensor, leading: torch.Size) -> Tensor:
     return _four(mask, len(leading))
 
 
-def _plain(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    scale: float,
-    allowed: Tensor | None,
-    bias: Tensor | None,
-    causal: bool,
-    dropout: float,
-) -> Tensor:
-    leading = query.shape[:-2]
-    flat = [t.reshape(-1, *t.shape[-2:]) for t in (query, key, value)]
+def _plain(block: Block) -> Tensor:
+    leading, allowed, bias = block.query.shape[:-2], block.allowed, block.bias
+    flat = [t.reshape(-1, *t.shape[-2:]) for t in block[:3]]
     empty = None if allowed is None else ~allowed.any(-1, keepdim=True)
     if allowed is not None and empty is not None:
         # A row with nothing open is opened for the softmax, and zeroed after it: no NaN, and no gradient.
-        bias = _closed(query.new_zeros(()) if bias is None else bias, allowed | empty)
-    if causal:
-        triangle = query.new_full((query.shape[-2], key.shape[-2]), -math.inf).triu(1)
+        bias = _closed(flat[0].new_zeros(()) if bias is None else bias, allowed | empty)
+    if block.causal:
+        triangle = flat[0].new_full((block.query.shape[-2], block.key.shape[-2]), -math.inf).triu(1)
         bias = triangle if bias is None else bias + triangle
     learns = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (*flat, bias))
-    if learns or dropout > 0 or (bias is not None and bias.dim() > 2):
-        context = _whole(flat[0], flat[1], flat[2], scale, bias, leading, dropout)
+    if learns or block.dropout > 0 or (bias is not None and bias.dim() > 2):
+        context = _whole(flat[0], flat[1], flat[2], block.scale, bias, leading, block.dropout)
     else:
-        context = _piecewise(flat[0], flat[1], flat[2], scale, bias)
-    context = context.view(*leading, query.shape[-2], value.shape[-1])
+        context = _piecewise(flat[0], flat[1], flat[2], block.scale, bias)
+    context = context.view(*leading, *context.shape[-2:])
     return context if empty is None else context.masked_fill(empty, 0)
 
 

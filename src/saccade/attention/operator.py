@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from saccade.attention import looks
 from saccade.attention.attended import Attended
-from saccade.attention.fused import drop, softmax_pool
+from saccade.attention.fused import Block, drop, softmax_pool
 from saccade.attention.masks import Causal, Lengths, Mask
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
 from saccade.attention.positions import joint_leading, spread
@@ -55,10 +55,12 @@ def _set(
     """Check, clean, project and align the three tensors."""
     prepared = key if isinstance(key, Prepared) else None
     keys = prepared.key if prepared is not None else key
-    assert isinstance(keys, Tensor)
+    assert not isinstance(keys, Prepared)
+    check_kinds(query, keys, value, mask)
     _check(query, keys, value)
     spoiled: tuple[Tensor | None, ...] = (None, None, None)
-    if mask is not None and not _all_finite(query, keys, value, mask, prepared):
+    known_bad = prepared is not None and prepared.spoiled is not None
+    if known_bad or (mask is not None and not _all_finite(query, keys, value, mask)):
         query, bad_query = clean(query)
         keys, bad_key = clean(keys)
         value, bad_value = clean(value)
@@ -72,9 +74,7 @@ def _set(
     return (scene if saw is None else replace(scene, spoiled=saw)), value
 
 
-def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, prepared: Prepared | None) -> bool:
-    if prepared is not None and prepared.spoiled is not None:
-        return False
+def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> bool:
     # Under a square causal mask every query sees something: one that is not finite spoils its own row, as it should.
     own_row = isinstance(mask, Causal) and query.shape[-2] <= key.shape[-2]
     return finite(key, value) if own_row else finite(query, key, value)
@@ -83,14 +83,29 @@ def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, prepared:
 def _saw_spoiled(scene: Scene, query: Tensor | None, key: Tensor | None, value: Tensor | None) -> Tensor | None:
     """(…, Q): the queries that are not finite themselves, or may see a key or value that is not."""
     spoiled = either(key, value)
-    if (query is None and spoiled is None) or scene.mask is None or scene.keys == 0:
+    if (query is None and spoiled is None) or scene.keys == 0:
         return None
+    everything = torch.ones(1, scene.keys, dtype=torch.bool, device=scene.query.device)
     rows = []
     for block, _ in scene.blocks():
-        seen = scene.mask.allows(scene.at(block)).expand(*scene.query.shape[:-2], -1, scene.keys)
+        at = scene.at(block)
+        seen = everything if scene.mask is None else scene.mask.allows(at)
+        seen = seen.expand(*scene.query.shape[:-2], len(at.rows), scene.keys)
         row = torch.zeros_like(seen[..., 0]) if spoiled is None else (seen & spoiled[..., None, :]).any(-1)
         rows.append(row if query is None else row | (query[..., block] & seen.any(-1)))
     return torch.cat(rows, -1)
+
+
+def check_kinds(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> None:
+    """Refuse what is not a tensor of real numbers of one dtype, or not a mask."""
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
+            kind = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
+            raise ShapeError(f"{name} must be a tensor of floating-point numbers, got {kind}")
+    if not query.dtype == key.dtype == value.dtype:
+        raise ShapeError(f"query, key and value must have one dtype, got {query.dtype}, {key.dtype} and {value.dtype}")
+    if mask is not None and not isinstance(mask, Mask):
+        raise ShapeError(f"mask must be a mask such as causal() or allow(boolean tensor), got {type(mask).__name__}")
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
@@ -115,26 +130,19 @@ def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
     query, key = fold.query, fold.key
     if fold.bias is None and all(isinstance(part, Causal) for part in parts) and scene.queries in (1, scene.keys):
         causal = bool(parts) and scene.queries > 1
-        return softmax_pool(query, key, value, scale=fold.scale, causal=causal, dropout=dropout)
+        return softmax_pool(Block(query, key, value, fold.scale, causal=causal, dropout=dropout))
     if fold.bias is None and scene.mask is not None and all(isinstance(part, Lengths) for part in parts):
-        allowed = scene.mask.allows(scene.at(slice(0, 1)))
-        return softmax_pool(query, key, value, scale=fold.scale, allowed=allowed, dropout=dropout)
+        allowed: Tensor | None = scene.mask.allows(scene.at(slice(0, 1)))
+        return softmax_pool(Block(query, key, value, fold.scale, allowed, dropout=dropout))
     contexts = []
     blocks = list(scene.blocks(_fast_rows(scene)))
     keys, values = Columns(key, blocks), Columns(value, blocks)
     for rows, columns in blocks:
         at = scene.at(rows, columns)
-        contexts.append(
-            softmax_pool(
-                query[..., rows, :],
-                keys.take(columns),
-                values.take(columns),
-                scale=fold.scale,
-                allowed=None if scene.mask is None else scene.mask.allows(at),
-                bias=None if fold.bias is None else fold.bias(at),
-                dropout=dropout,
-            )
-        )
+        allowed = None if scene.mask is None else scene.mask.allows(at)
+        bias = None if fold.bias is None else fold.bias(at)
+        block = Block(query[..., rows, :], keys.take(columns), values.take(columns), fold.scale, allowed, bias)
+        contexts.append(softmax_pool(block._replace(dropout=dropout)))
     return contexts[0] if len(contexts) == 1 else torch.cat(contexts, -2)
 
 
