@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Union
 
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 if TYPE_CHECKING:
     from saccade.attention.attended import Attended
@@ -36,10 +37,11 @@ class Looks(Mapping[str, list[Look]]):
         return len(self._seen)
 
     def add(self, look: Look) -> None:
-        """Keep a look under the module that is running now."""
-        self._seen.setdefault(self._running[-1] if self._running else "", []).append(look)
+        """Keep a look under the part of the module that is running now; if none is, it is not the module's look."""
+        if self._running:
+            self._seen.setdefault(self._running[-1], []).append(look)
 
-    def _hook(self, module: nn.Module, name: str) -> list["_Handle"]:
+    def _hook(self, module: nn.Module, name: str) -> list[RemovableHandle]:
         def enter(module: nn.Module, inputs: object) -> None:
             self._running.append(name)
 
@@ -49,9 +51,6 @@ class Looks(Mapping[str, list[Look]]):
         # always_call: also when the module raises, so that the names stay in step.
         return [module.register_forward_pre_hook(enter), module.register_forward_hook(leave, always_call=True)]
 
-
-if TYPE_CHECKING:
-    from torch.utils.hooks import RemovableHandle as _Handle
 
 _recording: ContextVar[Looks | None] = ContextVar("saccade_looks", default=None)
 
