@@ -52,5 +52,5 @@ def test_exported_names_exist(package: str) -> None:
 @pytest.mark.skipif(not (REPOSITORY / "docs").exists(), reason="installed without the repository")
 def test_documented_list_is_the_real_one() -> None:
     assert (REPOSITORY / "docs" / "catalog.md").read_text() == catalog(), (
-        "run: python -m saccade.attention > docs/catalog.md"
+        "run: .venv/bin/python -m saccade.attention > docs/catalog.md"
     )

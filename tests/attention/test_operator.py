@@ -28,7 +28,7 @@ from saccade.attention import (
     window,
 )
 from saccade.attention.fused import drop
-from saccade.errors import ShapeError, UnknownName
+from saccade.errors import SaccadeError, ShapeError, UnknownName
 from saccade.layers import MultiHeadAttention
 
 
@@ -203,7 +203,7 @@ def test_ragged_bags_are_padded_samples() -> None:
         alone = attend(query[bag : bag + 1], key[first : first + size], value[first : first + size])
         torch.testing.assert_close(ragged.context[bag : bag + 1], alone.context)
         first += size
-    torch.testing.assert_close(ragged.mass(8).sum(), torch.tensor(3.0))
+    torch.testing.assert_close(ragged.mass().sum(), torch.tensor(3.0))
     assert ragged.entropy().shape == (4,)
 
 
@@ -231,7 +231,7 @@ def test_a_new_score_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> N
 
     before = len(all_combinations())
     monkeypatch.setitem(SCORES, "manhattan", Manhattan)
-    assert "| `manhattan` | -\\|s - h\\|₁: a score that a researcher writes. | blocks of rows |" in catalog()
+    assert "| `manhattan` | `Manhattan()` | -\\|s - h\\|₁: a score that a researcher writes. | blocks of rows |" in catalog()
     assert len(all_combinations()) == before + len(list(combinations("manhattan")))
     held = 0
     for law in LAWS:
@@ -263,3 +263,40 @@ def test_nan_seen_by_some_is_told_by_their_weights() -> None:
     x[2] = torch.nan
     attended = attend(torch.randn(4, 3), x, x, mask=allow(torch.ones(4, 4).tril().bool()))
     assert attended.weights().isnan().any(-1).tolist() == [False, False, True, True]
+
+
+def test_what_was_made_for_another_is_refused() -> None:
+    x = torch.randn(2, 3, 4)
+    with pytest.raises(ShapeError, match=r"prepared by another score \(Additive\)"):
+        attend(x, Additive(4, 4).prepare(x), x)
+    with pytest.raises(ShapeError, match="Additive was not made for queries of width 4 and keys of width 4"):
+        attend(x, x, x, score=Additive(4, 5))
+    with pytest.raises(ShapeError, match=r"mask lengths\(1, 2, 3\) does not fit scores of 2 × 3 × 3"):
+        attend(x, x, x, mask=lengths([1, 2, 3]))
+    with pytest.raises(ShapeError, match=r"one for each sample is \(B, 1, Q, K\)"):
+        MultiHeadAttention(4, 4)(x, mask=allow(torch.ones(2, 3, 3, dtype=torch.bool)))
+    with pytest.raises(ShapeError, match="probability from 0 to 1, got 2"):
+        attend(x, x, x, dropout=2.0)
+    with pytest.raises(ShapeError, match="greater than 0, got 0"):
+        Gaussian(0.0)
+    with pytest.raises(SaccadeError, match="join masks with &"):
+        causal() and window(2)
+
+
+def test_what_comes_back_tells_its_story_in_a_line() -> None:
+    x = torch.randn(2, 3, 4)
+    attended = attend(x, x, x, mask=causal())
+    assert repr(attended) == "Attended(context=(2, 3, 4), keys=3, score=ScaledDot, normalize=Softmax, mask=causal)"
+    assert "edges=5" in repr(attend_edges(x, x, x, torch.randint(3, (2, 5))))
+    reader = Reader()
+    with looking(reader) as looks:
+        reader(torch.randn(2, 5, 8))
+    assert repr(looks) == "Looks('first': 1, 'rest.0': 2, '': 1)"
+    with pytest.raises(UnknownName, match="did you mean 'first'"):
+        looks["frist"]
+
+
+def test_nothing_at_all_is_fine() -> None:
+    layer = MultiHeadAttention(8, 2)
+    for sizes in ((0, 3, 8), (2, 0, 8)):
+        assert layer(torch.randn(sizes)).shape == sizes

@@ -186,7 +186,7 @@ def a_sample_is_alone(trial: Trial) -> None:
         alone = attend(*tensors, score=trial.score, normalize=trial.normalize, mask=mask)
         if not trial.normalize.draws:
             near(trial, context[:1], alone.context)
-    if trial.combination.score in ("location", "biased") or trial.on_edges or trial.has_factor():
+    if trial.score.positional or trial.on_edges or trial.has_factor():
         return  # these know positions, and the query's own moves with the number of keys
     padded = [torch.nn.functional.pad(t, (0, 0, 0, 2), value=1e3) for t in tensors[1:]]
     seen = torch.nn.functional.pad(trial.open()[:1], (0, 2), value=True)

@@ -27,6 +27,12 @@ class Attended:
     context: Tensor
     scene: Scene
 
+    def __repr__(self) -> str:
+        mask = f", mask={self.scene.mask}" if self.scene.mask is not None else ""
+        score, normalize = (type(part).__name__ for part in (self.scene.score, self.scene.normalize))
+        sizes = f"context={tuple(self.context.shape)}, keys={self.scene.keys}"
+        return f"Attended({sizes}, score={score}, normalize={normalize}{mask})"
+
     def weights(self, *, rows: Index = None, heads: Index = None, batch: Index = None) -> Float[Tensor, "... Q K"]:
         """The exact weights of these rows, heads and samples, (…, Q, K)."""
         scene = self._scene(heads, batch)

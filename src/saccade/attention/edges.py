@@ -15,7 +15,7 @@ from saccade.attention.fused import drop
 from saccade.attention.groups import Segments
 from saccade.attention.masks import Mask
 from saccade.attention.normalizers import Normalizer, as_normalizer
-from saccade.attention.operator import check_kinds
+from saccade.attention.operator import check_dropout, check_kinds
 from saccade.attention.positions import Positions, joint_leading
 from saccade.attention.quarantine import clean, either, poison
 from saccade.attention.score import Score
@@ -32,6 +32,11 @@ class AttendedEdges:
     edge_weights: Tensor
     edge_scores: Tensor
     normalize: Normalizer
+    keys: int
+
+    def __repr__(self) -> str:
+        sizes = f"context={tuple(self.context.shape)}, edges={self.edge_index.shape[1]}"
+        return f"AttendedEdges({sizes}, normalize={type(self.normalize).__name__})"
 
     def weights(self) -> Float[Tensor, "... E"]:
         """The weight of each edge; the edges into one target sum to 1."""
@@ -41,9 +46,9 @@ class AttendedEdges:
         """How spread out the edges into each target are, in nats."""
         return self._segments().collect(torch.special.entr(self.edge_weights))
 
-    def mass(self, keys: int) -> Float[Tensor, "... K"]:
-        """How much each of the `keys` sources was looked at."""
-        return Segments(self.edge_index[0], keys).collect(self.edge_weights)
+    def mass(self) -> Float[Tensor, "... K"]:
+        """How much each source was looked at."""
+        return Segments(self.edge_index[0], self.keys).collect(self.edge_weights)
 
     def log_prob(self) -> Float[Tensor, "... N"]:
         """Log-probability of the edges that hard attention drew, one number a target."""
@@ -68,6 +73,7 @@ def attend_edges(
     score = as_score(score)
     normalize = as_normalizer(normalize, score.logarithmic)
     check_kinds(query, key, value, mask)
+    check_dropout(dropout)
     _check(query, key, value, edge_index)
     source, target = edge_index
     leading = joint_leading(query, key, value)
@@ -89,7 +95,7 @@ def attend_edges(
     context = value.new_zeros(*leading, query.shape[-2], value.shape[-1]).index_add(-2, target, pooled)
     if saw is not None:
         weights = torch.where(saw.expand(*leading, -1)[..., target], math.nan, weights)
-    attended = AttendedEdges(poison(context, saw), edge_index, weights, scores, normalize)
+    attended = AttendedEdges(poison(context, saw), edge_index, weights, scores, normalize, key.shape[-2])
     looks.record(attended)
     return attended
 

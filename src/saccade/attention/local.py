@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.masks import MASKS, Mask
+from saccade.attention.masks import MASKS, Mask, at_least
 from saccade.attention.positions import Positions
 
 
@@ -41,12 +41,12 @@ class Local(Mask):
 
 def local_m(center: Tensor, reach: int) -> Mask:
     """Monotonic: query i sees keys center[i] - reach … center[i] + reach; center is (…, Q), samples first."""
-    return Local(center, reach)
+    return Local(center, at_least(reach, 0, "reach"))
 
 
 def local_p(center: Tensor, reach: int) -> Mask:
     """Predictive: as local_m, and weights fall off with the distance from a center that may carry a gradient."""
-    return Local(center, reach, reach / 2)
+    return Local(center, at_least(reach, 1, "reach"), reach / 2)
 
 
 class PredictedCenter(nn.Module):

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Union
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from saccade.errors import UnknownName
+
 if TYPE_CHECKING:
     from saccade.attention.attended import Attended
     from saccade.attention.edges import AttendedEdges
@@ -28,6 +30,8 @@ class Looks(Mapping[str, list[Look]]):
         self._running: list[str] = []
 
     def __getitem__(self, name: str) -> list[Look]:
+        if name not in self._seen:
+            raise UnknownName("module that looked", name, self._seen)
         return self._seen[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -35,6 +39,9 @@ class Looks(Mapping[str, list[Look]]):
 
     def __len__(self) -> int:
         return len(self._seen)
+
+    def __repr__(self) -> str:
+        return f"Looks({', '.join(f'{name!r}: {len(found)}' for name, found in self._seen.items())})"
 
     def add(self, look: Look) -> None:
         """Keep a look under the part of the module that is running now; if none is, it is not the module's look."""

@@ -53,6 +53,9 @@ class Mask(ABC):
             raise SaccadeError(f"a mask is joined with another mask, got {type(other).__name__}; wrap it: allow(tensor)")
         return Joined((*self.parts(), *other.parts()))
 
+    def __bool__(self) -> bool:
+        raise SaccadeError("a mask is neither true nor false: join masks with &, and ask `mask is not None`")
+
     def dense(self, queries: int, keys: int, leading: int = 0) -> Tensor:
         """The whole mask as booleans that broadcast to (…, queries, keys)."""
         return self.allows(Positions(queries, keys, leading))
@@ -207,38 +210,46 @@ class Allow(Mask):
 
 
 def causal() -> Mask:
-    """Query i sees keys 0 … i; behind a cache of keys, i counts from the cache's start."""
+    """No query sees past its own position. The last query stands at the last key, so it serves a cache of keys too."""
     return Causal()
 
 
 def window(radius: int) -> Mask:
     """Query i sees keys i - radius … i + radius."""
-    return Window(_at_least(radius, 0, "radius"))
+    return Window(at_least(radius, 0, "radius"))
 
 
 def strided(stride: int) -> Mask:
     """Query i sees its `stride` nearest keys on either side and every stride-th key."""
-    return Strided(_at_least(stride, 1, "stride"))
+    return Strided(at_least(stride, 1, "stride"))
 
 
 def fixed(block: int, summary: int = 1) -> Mask:
     """Query i sees its own block of keys and the last `summary` keys of every block."""
-    return Fixed(_at_least(block, 1, "block"), _at_least(summary, 1, "summary"))
+    return Fixed(at_least(block, 1, "block"), at_least(summary, 1, "summary"))
 
 
-def lengths(lengths: Tensor) -> Mask:
+def lengths(lengths: Tensor | list[int]) -> Mask:
     """Sample b sees its first lengths[b] keys; the first dimensions of the batch, (B) or (B, H)."""
-    return Lengths(lengths)
+    counts = torch.as_tensor(lengths)
+    if counts.is_floating_point() or counts.dtype == torch.bool:
+        raise ShapeError(f"lengths must be whole numbers, got {counts.dtype}")
+    return Lengths(counts)
 
 
 def allow(seen: Tensor) -> Mask:
-    """Exactly the pairs where this boolean tensor is True; broadcasts to (…, Q, K)."""
+    """Exactly the pairs where this boolean tensor is True; broadcasts to (…, Q, K), so with heads (B, 1, Q, K)."""
+    if not isinstance(seen, Tensor):
+        raise ShapeError(f"allow() takes a boolean tensor (…, Q, K), got {type(seen).__name__}")
     if seen.dtype != torch.bool or seen.dim() < 2:
         raise ShapeError(f"allow() takes a boolean tensor (…, Q, K), got {seen.dtype} of shape {tuple(seen.shape)}")
     return Allow(seen)
 
 
-def _at_least(value: int, least: int, name: str) -> int:
+def at_least(value: int, least: int, name: str) -> int:
+    """The value, if it is a whole number of at least so much."""
+    if not isinstance(value, int):
+        raise ShapeError(f"{name} must be a whole number, got {value!r}")
     if value < least:
         raise ShapeError(f"{name} must be at least {least}, got {value}")
     return value

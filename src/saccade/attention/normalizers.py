@@ -165,6 +165,8 @@ def _named(name: str, kind: Any) -> Normalizer:
 
 def as_normalizer(normalize: Normalizer | str, logarithmic: bool) -> Normalizer:
     """The normalizer itself, or the one of this name, for scores that are a kernel's logarithm or not."""
+    if not isinstance(normalize, Normalizer | str):
+        raise SaccadeError(f"normalize must be a Normalizer such as Softmax(), or a name, got {type(normalize).__name__}")
     kind: Any = None if isinstance(normalize, Normalizer) else NORMALIZERS.get(normalize)
     made = normalize if isinstance(normalize, Normalizer) else _named(normalize, kind)
     return made.on_logarithms() if logarithmic else made

@@ -10,7 +10,8 @@ from torch.utils.checkpoint import checkpoint
 from saccade.attention import looks
 from saccade.attention.attended import Attended
 from saccade.attention.fused import Block, drop, softmax_pool
-from saccade.attention.masks import Causal, Lengths, Mask
+from saccade.attention.local import Local
+from saccade.attention.masks import Allow, Causal, Lengths, Mask
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
 from saccade.attention.positions import joint_leading, spread
 from saccade.attention.quarantine import clean, either, finite, poison
@@ -38,8 +39,9 @@ def attend(
     """
     score = as_score(score)
     normalize = as_normalizer(normalize, score.logarithmic)
+    check_dropout(dropout)
     scene, value = _set(query, key, value, score, mask, normalize)
-    if scene.keys == 0 or scene.queries == 0:
+    if 0 in (scene.keys, value.shape[-1], *scene.query.shape[:-1]):
         context = value.new_zeros(*scene.query.shape[:-1], value.shape[-1])
     else:
         fold = _fold(scene)
@@ -65,13 +67,36 @@ def _set(
         keys, bad_key = clean(keys)
         value, bad_value = clean(value)
         spoiled = (bad_query, either(bad_key, prepared.spoiled if prepared is not None else None), bad_value)
-    projected = (score.queries(query), keys if prepared is not None else score.keys(keys))
+    if prepared is not None and prepared.score is not score:
+        raise ShapeError(f"these keys were prepared by another score ({type(prepared.score).__name__}): pass it as score=")
+    projected = _project(query, keys, score, prepared is not None)
     leading = joint_leading(*projected, value)
     query, keys, value = (spread(t, leading) for t in (*projected, value))
     noise = 1 - torch.rand(*query.shape[:-1], 1, dtype=torch.float64, device=query.device) if normalize.draws else None
     scene = Scene(query, keys, score, mask, normalize, noise)
+    _check_mask(scene)
     saw = _saw_spoiled(scene, *spoiled)
     return (scene if saw is None else replace(scene, spoiled=saw)), value
+
+
+def _project(query: Tensor, key: Tensor, score: Score, prepared: bool) -> tuple[Tensor, Tensor]:
+    try:
+        return score.queries(query), key if prepared else score.keys(key)
+    except RuntimeError as error:
+        widths = f"queries of width {query.shape[-1]} and keys of width {key.shape[-1]}"
+        raise ShapeError(f"score {type(score).__name__} was not made for {widths}") from error
+
+
+def _check_mask(scene: Scene) -> None:
+    """Refuse a mask with tensors of its own that do not fit the samples."""
+    size = (*scene.query.shape[:-2], 1, scene.keys)
+    for part in () if scene.mask is None or scene.keys == 0 else scene.mask.parts():
+        if isinstance(part, Lengths | Allow | Local):
+            seen = part.allows(scene.at(slice(0, 1))).shape
+            fits = len(seen) <= len(size) and all(a in (1, b) for a, b in zip(seen[::-1], size[::-1], strict=False))
+            if not fits:
+                wanted = " × ".join(map(str, (*size[:-2], scene.queries, scene.keys)))
+                raise ShapeError(f"mask {part} does not fit scores of {wanted}; one for each sample is (B, 1, Q, K)")
 
 
 def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> bool:
@@ -94,6 +119,12 @@ def _saw_spoiled(scene: Scene, query: Tensor | None, key: Tensor | None, value: 
         row = torch.zeros_like(seen[..., 0]) if spoiled is None else (seen & spoiled[..., None, :]).any(-1)
         rows.append(row if query is None else row | (query[..., block] & seen.any(-1)))
     return torch.cat(rows, -1)
+
+
+def check_dropout(chance: float) -> None:
+    """Refuse what is not a probability."""
+    if isinstance(chance, bool) or not 0 <= chance <= 1:
+        raise ShapeError(f"dropout must be a probability from 0 to 1, got {chance}")
 
 
 def check_kinds(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> None:

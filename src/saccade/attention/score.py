@@ -23,6 +23,7 @@ class Prepared(NamedTuple):
 
     key: Tensor
     spoiled: Tensor | None
+    score: "Score"
 
 
 class Score(nn.Module):
@@ -68,17 +69,17 @@ class Score(nn.Module):
         from saccade.attention.quarantine import clean
 
         key, spoiled = clean(key)
-        return Prepared(self.keys(key), spoiled)
+        return Prepared(self.keys(key), spoiled, self)
 
     def pair_numbers(self, query: Tensor) -> int:
         """How many numbers a pair takes while it is scored."""
         return 1 if self.matrix_product else max(1, query.shape[-1])
 
 
-def same_width(query: Tensor, key: Tensor, name: str) -> None:
-    """Refuse a query and a key that cannot be multiplied."""
+def same_width(query: Tensor, key: Tensor, score: Score) -> None:
+    """Refuse a query and a key that cannot be compared number by number."""
     if query.shape[-1] != key.shape[-1]:
         raise ShapeError(
-            f"score {name!r} needs queries and keys of one width, got {query.shape[-1]} and {key.shape[-1]}; "
-            "project them first or use 'general', 'additive' or 'perceptron'"
+            f"score {type(score).__name__} compares queries and keys of one width, got {query.shape[-1]} and "
+            f"{key.shape[-1]}; project them first, or use General, Additive or Perceptron made for both widths"
         )

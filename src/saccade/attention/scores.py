@@ -27,15 +27,15 @@ class Dot(Score):
         return 1.0
 
     def pairs(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
-        same_width(query, key, "dot")
+        same_width(query, key, self)
         return (query * key).sum(-1) * self.scale(query)
 
     def forward(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
-        same_width(query, key, "dot")
+        same_width(query, key, self)
         return (query * self.scale(query)) @ key.transpose(-2, -1)
 
     def fold(self, query: Tensor, key: Tensor, live: Tensor | None) -> Fold:
-        same_width(query, key, "dot")
+        same_width(query, key, self)
         return Fold(query, key, self.scale(query))
 
 
@@ -67,7 +67,7 @@ class General(Dot):
 
 
 class Cosine(Dot):
-    """β cos(s, h) (Graves et al. 2014, eq. 5–6); β sharpens. A zero vector is as far from everything: score 0."""
+    """β cos(s, h) (Graves et al. 2014, eq. 5–6); β sharpens. A zero vector scores 0 with everything."""
 
     def __init__(self, sharpness: float | Tensor = 1.0) -> None:
         super().__init__()
@@ -289,8 +289,14 @@ def as_score(score: Score | str) -> Score:
     """The score itself, or the one of this name if it has no parameters to be learned."""
     if isinstance(score, Score):
         return score
+    if not isinstance(score, str):
+        raise ShapeError(f"score must be a Score such as ScaledDot(), or a name, got {_told(score)}")
     kind: Any = SCORES.get(score)
     return _named(score, kind)
+
+
+def _told(thing: object) -> str:
+    return f"the class {thing.__name__}: make one of it" if isinstance(thing, type) else type(thing).__name__
 
 
 @cache

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from saccade.attention.positions import Positions
 from saccade.attention.score import Fold, Score, same_width
+from saccade.errors import ShapeError
 
 
 class Smoother(Score):
@@ -21,6 +22,8 @@ class Smoother(Score):
 
     def __init__(self, bandwidth: float | Tensor = 1.0) -> None:
         super().__init__()
+        if not isinstance(bandwidth, Tensor) and not bandwidth > 0:
+            raise ShapeError(f"bandwidth must be greater than 0, got {bandwidth}")
         self.bandwidth = bandwidth
 
     def queries(self, query: Tensor) -> Tensor:
@@ -31,7 +34,7 @@ class Smoother(Score):
 
     def squares(self, query: Tensor, key: Tensor) -> Tensor:
         """u² of each pair."""
-        same_width(query, key, type(self).__name__.lower())
+        same_width(query, key, self)
         difference = query - key
         return (difference * difference).sum(-1)
 
@@ -44,7 +47,7 @@ class Gaussian(Smoother):
 
     def fold(self, query: Tensor, key: Tensor, live: Tensor | None) -> Fold:
         """-|q-k|²/2 = q·k - |k|²/2 less a constant a row. Distances outlive a shift: centering keeps the digits."""
-        same_width(query, key, "gaussian")
+        same_width(query, key, self)
         center = _mean(key.detach(), live)
         query, key = query - center, key - center
         norms = -0.5 * (key * key).sum(-1, keepdim=True)

@@ -4,7 +4,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention import Mask, Normalizer, ScaledDot, Score, Softmax, attend
+from saccade.attention import Mask, Normalizer, Score, attend, make_normalizer
+from saccade.attention.operator import check_dropout
+from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
 from saccade.layers.cache import KeyValueCache
 
@@ -25,8 +27,8 @@ class MultiHeadAttention(nn.Module):
         *,
         key_width: int | None = None,
         value_width: int | None = None,
-        score: Score | None = None,
-        normalize: Normalizer | None = None,
+        score: Score | str = "scaled_dot",
+        normalize: Normalizer | str = "softmax",
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
@@ -35,8 +37,9 @@ class MultiHeadAttention(nn.Module):
             raise ShapeError(f"width must be a multiple of heads, got width {width} and {heads} heads")
         self.heads = heads
         self.dropout = dropout
-        self.score = ScaledDot() if score is None else score
-        self.normalize = Softmax() if normalize is None else normalize
+        check_dropout(dropout)
+        self.score = as_score(score)
+        self.normalize = make_normalizer(normalize) if isinstance(normalize, str) else normalize
         self.query_map = nn.Linear(width, width, bias)
         self.key_map = nn.Linear(width if key_width is None else key_width, width, bias)
         self.value_map = nn.Linear(width if value_width is None else value_width, width, bias)
@@ -81,11 +84,11 @@ class MultiHeadAttention(nn.Module):
         return output
 
     def _split(self, projected: Float[Tensor, "B T D"]) -> Float[Tensor, "B H T _"]:
-        return projected.view(*projected.shape[:-1], self.heads, -1).transpose(-3, -2)
+        return projected.view(*projected.shape[:-1], self.heads, projected.shape[-1] // self.heads).transpose(-3, -2)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
-        """The same layer with the same weights as a `torch.nn.MultiheadAttention`."""
+        """The same layer with the same weights as a `torch.nn.MultiheadAttention`; it takes (B, T, D) whatever that took."""
         if module.bias_k is not None or module.add_zero_attn:
             raise ShapeError("add_bias_kv and add_zero_attn of nn.MultiheadAttention have no counterpart here")
         layer = cls(
