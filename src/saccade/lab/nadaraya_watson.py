@@ -175,7 +175,7 @@ def number(kind: Callable[[str], float], least: float, most: float) -> Callable[
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     command = argparse.ArgumentParser(
-        prog="python -m saccade.lab.nadaraya_watson",
+        prog="scripts/demo",
         description="Kernel regression as attention: the query is x, the keys are the x_i, the values are the y_i.\n"
         "Compares the plain mean, a Gaussian of fixed bandwidth, and one whose bandwidth is learned;\n"
         "then draws the curve and where it looked.",
