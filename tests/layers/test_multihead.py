@@ -107,3 +107,20 @@ def test_dropout_only_in_training_and_other_normalizers() -> None:
     assert not torch.equal(layer(x), layer(x))
     layer.eval()
     assert torch.equal(layer(x), layer(x))
+
+
+@pytest.mark.parametrize("score", ["scaled_dot", "cosine", "gaussian"])
+def test_nan_in_padding_reaches_no_weight(score: str) -> None:
+    """Padded inputs full of NaN change neither the other outputs nor any gradient."""
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(8, 2, score=score).double()
+    clean, size = torch.randn(2, 5, 8, dtype=torch.float64), torch.tensor([3, 5])
+    inside = torch.arange(5) < size[:, None]
+    results = []
+    for padding in (0.0, torch.nan, torch.inf):
+        x = torch.where(inside[..., None], clean, padding)
+        output = layer(x, mask=lengths(size))[inside]
+        results.append([output, *torch.autograd.grad(output.square().sum(), list(layer.parameters()))])
+    for spoiled in results[1:]:
+        for one, other in zip(results[0], spoiled, strict=True):
+            torch.testing.assert_close(one, other)

@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from saccade.attention import looks
 from saccade.attention.attended import Attended
-from saccade.attention.fused import Block, drop, softmax_pool
+from saccade.attention.fused import SHORT_PAIRS, Block, drop, softmax_pool
 from saccade.attention.local import Local
 from saccade.attention.masks import Allow, Causal, Lengths, Mask
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
@@ -159,10 +159,12 @@ def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
     """The folded score on the fused kernel: in one call where the kernel knows the mask, else in blocks of rows."""
     parts = () if scene.mask is None else scene.mask.parts()
     query, key = fold.query, fold.key
-    if fold.bias is None and all(isinstance(part, Causal) for part in parts) and scene.queries in (1, scene.keys):
+    # Dropout needs the weights themselves: in blocks a mask at least spares what it closes.
+    whole = fold.bias is None and (dropout == 0 or scene.queries * scene.keys <= SHORT_PAIRS)
+    if whole and all(isinstance(part, Causal) for part in parts) and scene.queries in (1, scene.keys):
         causal = bool(parts) and scene.queries > 1
         return softmax_pool(Block(query, key, value, fold.scale, causal=causal, dropout=dropout))
-    if fold.bias is None and scene.mask is not None and all(isinstance(part, Lengths) for part in parts):
+    if whole and scene.mask is not None and all(isinstance(part, Lengths) for part in parts):
         allowed: Tensor | None = scene.mask.allows(scene.at(slice(0, 1)))
         return softmax_pool(Block(query, key, value, fold.scale, allowed, dropout=dropout))
     contexts = []

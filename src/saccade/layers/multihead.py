@@ -1,14 +1,24 @@
 """Multi-head attention over any score (Vaswani et al. 2017, section 3.2.2)."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention import Mask, Normalizer, Score, attend, make_normalizer
 from saccade.attention.operator import check_dropout
+from saccade.attention.quarantine import clean
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
 from saccade.layers.cache import KeyValueCache
+
+
+def project(layer: nn.Linear, vectors: Float[Tensor, "B T _"]) -> Float[Tensor, "B T _"]:
+    """The layer's output; vectors that are not finite stay so, but do not reach the gradient of its weights."""
+    vectors, spoiled = clean(vectors)
+    projected: Tensor = layer(vectors)
+    return projected if spoiled is None else torch.where(spoiled[..., None], math.nan, projected)
 
 
 class MultiHeadAttention(nn.Module):
@@ -59,7 +69,7 @@ class MultiHeadAttention(nn.Module):
         """Self-attention without a key; a value defaults to the key. With a cache, keys and values join what it holds."""
         key = query if key is None else key
         value = key if value is None else value
-        keys, values = self._split(self.key_map(key)), self._split(self.value_map(value))
+        keys, values = self._split(project(self.key_map, key)), self._split(project(self.value_map, value))
         if cache is not None:
             keys, values = cache.append(keys, values)
         return self._look(query, keys, values, mask)
@@ -72,7 +82,7 @@ class MultiHeadAttention(nn.Module):
 
     def _look(self, query: Tensor, keys: Tensor, values: Tensor, mask: Mask | None) -> Tensor:
         attended = attend(
-            self._split(self.query_map(query)),
+            self._split(project(self.query_map, query)),
             keys,
             values,
             score=self.score,
@@ -80,8 +90,7 @@ class MultiHeadAttention(nn.Module):
             normalize=self.normalize,
             dropout=self.dropout if self.training else 0.0,
         )
-        output: Tensor = self.output_map(attended.context.transpose(-3, -2).flatten(-2))
-        return output
+        return project(self.output_map, attended.context.transpose(-3, -2).flatten(-2))
 
     def _split(self, projected: Float[Tensor, "B T D"]) -> Float[Tensor, "B H T _"]:
         return projected.view(*projected.shape[:-1], self.heads, projected.shape[-1] // self.heads).transpose(-3, -2)
