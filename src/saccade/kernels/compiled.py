@@ -42,7 +42,7 @@ PARTS = 4
 
 
 @numba.njit(inline="always", fastmath=_FAST, error_model="numpy")
-def _tanh(x):  # type: ignore[no-untyped-def]
+def _tanh(x):
     x = min(max(x, -_LIMIT), _LIMIT)
     t = x * x
     p = (((_P4 * t + _P3) * t + _P2) * t + _P1) * t + _P0
@@ -51,14 +51,14 @@ def _tanh(x):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, fastmath=_FAST, error_model="numpy")
-def tanh(x, out):  # type: ignore[no-untyped-def]
+def tanh(x, out):
     """The kernels' tanh over a vector: what the accuracy test measures."""
     for i in range(x.size):
         out[i] = _tanh(x[i])
 
 
 @numba.njit(fastmath=_FAST, error_model="numpy")
-def _score(query, key, vector):  # type: ignore[no-untyped-def]
+def _score(query, key, vector):
     total = _ZERO
     for d in range(vector.size):
         total += vector[d] * _tanh(query[d] + key[d])
@@ -66,7 +66,7 @@ def _score(query, key, vector):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(fastmath=_FAST, error_model="numpy")
-def _score_row(task, query, key, vector, scores):  # type: ignore[no-untyped-def]
+def _score_row(task, query, key, vector, scores):
     """Scores of one query and a quarter of its keys."""
     Q, K = query.shape[1], key.shape[1]
     row, part = task // PARTS, task % PARTS
@@ -76,21 +76,21 @@ def _score_row(task, query, key, vector, scores):  # type: ignore[no-untyped-def
 
 
 @numba.njit(cache=True)
-def additive_forward(query, key, vector, scores):  # type: ignore[no-untyped-def]
+def additive_forward(query, key, vector, scores):
     """scores[b,i,j] = Σ_d vector[d] tanh(query[b,i,d] + key[b,j,d])."""
     for task in range(query.shape[0] * query.shape[1] * PARTS):
         _score_row(task, query, key, vector, scores)
 
 
 @numba.njit(parallel=True, cache=True)
-def additive_forward_threads(query, key, vector, scores):  # type: ignore[no-untyped-def]
+def additive_forward_threads(query, key, vector, scores):
     """The same, on Numba's threads."""
     for task in numba.prange(query.shape[0] * query.shape[1] * PARTS):
         _score_row(task, query, key, vector, scores)
 
 
 @numba.njit(fastmath=_FAST, error_model="numpy")
-def _pull(pull, query, key, query_grad, key_grad, vector_grad):  # type: ignore[no-untyped-def]
+def _pull(pull, query, key, query_grad, key_grad, vector_grad):
     for d in range(query.size):
         t = _tanh(query[d] + key[d])
         slope = pull - pull * t * t
@@ -100,7 +100,7 @@ def _pull(pull, query, key, query_grad, key_grad, vector_grad):  # type: ignore[
 
 
 @numba.njit(fastmath=_FAST, error_model="numpy")
-def _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad):  # type: ignore[no-untyped-def]
+def _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad):
     """All gradients of one b and a piece of the width. Sums run along queries or keys, never along the width, so a task
     owns what it writes, alone."""
     Q, K, D = query.shape[1], key.shape[1], query.shape[2]
@@ -122,21 +122,21 @@ def _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_gra
 
 
 @numba.njit(cache=True)
-def additive_backward(grad, query, key, vector, query_grad, key_grad, vector_grad):  # type: ignore[no-untyped-def]
+def additive_backward(grad, query, key, vector, query_grad, key_grad, vector_grad):
     """Gradients of `additive_forward`, tanh computed again; `vector_grad` is (B, D), to be summed over B by the caller."""
     for task in range(query.shape[0] * ((query.shape[2] + PIECE - 1) // PIECE)):
         _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad)
 
 
 @numba.njit(parallel=True, cache=True)
-def additive_backward_threads(grad, query, key, vector, query_grad, key_grad, vector_grad):  # type: ignore[no-untyped-def]
+def additive_backward_threads(grad, query, key, vector, query_grad, key_grad, vector_grad):
     """The same, on Numba's threads."""
     for task in numba.prange(query.shape[0] * ((query.shape[2] + PIECE - 1) // PIECE)):
         _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad)
 
 
 @numba.njit(parallel=True, cache=True)
-def _touch(x):  # type: ignore[no-untyped-def]
+def _touch(x):
     for i in numba.prange(x.size):
         x[i] = 1
 
