@@ -1,6 +1,19 @@
-"""Settings of hypothesis for all tests: the same examples every time, no deadline, nothing written."""
+"""Settings of all tests: the same examples of hypothesis and the same random numbers every time, whatever ran before."""
 
+import os
+import zlib
+
+import pytest
+import torch
 from hypothesis import settings
 
 settings.register_profile("saccade", derandomize=True, deadline=None, database=None)
 settings.load_profile("saccade")
+
+SEED = int(os.environ.get("SACCADE_TEST_SEED", "0"))
+
+
+@pytest.fixture(autouse=True)
+def seeded(request: pytest.FixtureRequest) -> None:
+    """Each test draws its own numbers from its name, so that order and workers do not matter."""
+    torch.default_generator.manual_seed(zlib.crc32(request.node.nodeid.encode()) + SEED)
