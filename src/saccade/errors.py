@@ -1,4 +1,11 @@
-"""What can go wrong, as one tree: SaccadeError ─ ShapeError (tensors that do not fit), UnknownName (not in a registry)."""
+"""What can go wrong, as one tree; each kind knows the exit code of a command that ends by it.
+
+SaccadeError (1: failed)
+├── ShapeError     tensors that do not fit each other
+├── UsageError (2: the command or its config is wrong)
+│   └── UnknownName    not in a registry; the nearest is named
+└── DataError (3: a file, a line or a checkpoint is bad)
+"""
 
 import difflib
 from collections.abc import Iterable
@@ -7,12 +14,26 @@ from collections.abc import Iterable
 class SaccadeError(Exception):
     """Every error that saccade raises on purpose; its text is one line that names what was expected and what came."""
 
+    exit_code = 1
+
 
 class ShapeError(SaccadeError, ValueError):
     """Tensors whose shapes do not fit each other."""
 
 
-class UnknownName(SaccadeError, KeyError):  # noqa: N818 - reads as what it is
+class UsageError(SaccadeError):
+    """A command or a config that cannot be carried out as it stands."""
+
+    exit_code = 2
+
+
+class DataError(SaccadeError):
+    """A file, a line of it, or a checkpoint that cannot be used."""
+
+    exit_code = 3
+
+
+class UnknownName(UsageError, KeyError):  # noqa: N818 - reads as what it is
     """A name that is not in a registry; the message lists the nearest."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:

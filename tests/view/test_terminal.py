@@ -79,7 +79,10 @@ def test_hostile_labels_are_shown_as_escapes(label: str, color: bool) -> None:
 def test_any_label_stays_on_its_line_and_in_its_width(text: str, width: int) -> None:
     drawing = terminal.heatmap([[0.1, 0.9]], rows=[text], columns=[text, "b"], color=False, width=width)
     assert all(columns(line) <= width for line in drawing.split("\n"))
-    assert all(unicodedata.category(letter) not in labels.HIDDEN for letter in set(drawing) - {"\n", *labels.JOINERS})
+    assert all(
+        unicodedata.category(letter) not in labels.HIDDEN
+        for letter in set(drawing) - {"\n", labels.LEFT_TO_RIGHT, *labels.JOINERS}
+    )
 
 
 @given(

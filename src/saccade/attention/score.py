@@ -38,6 +38,8 @@ class Score(nn.Module):
     logarithmic: bool = False
     # Numbers held for each pair while scoring: 1 for a matrix product, the width where pairs are compared one by one.
     matrix_product: ClassVar[bool] = False
+    # Compares queries and keys number by number: both must have one width.
+    one_width: ClassVar[bool] = False
 
     @classmethod
     def sized(cls, query_width: int, key_width: int, keys: int) -> "Score":

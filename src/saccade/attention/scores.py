@@ -21,6 +21,7 @@ class Dot(Score):
     """s·h (Luong et al. 2015, "dot")."""
 
     matrix_product = True
+    one_width = True
 
     def scale(self, query: Tensor) -> float:
         """What the product is multiplied with."""
@@ -52,6 +53,8 @@ class ScaledDot(Dot):
 
 class General(Dot):
     """s'W h (Luong et al. 2015, "general")."""
+
+    one_width = False
 
     def __init__(self, query_width: int, key_width: int) -> None:
         super().__init__()
@@ -225,6 +228,7 @@ class Biased(Score):
     """Another score plus a bias that knows positions only: `Biased(ScaledDot(), RelativeBias(16, heads=8))`."""
 
     positional = True
+    one_width = True
 
     def __init__(self, score: Score, bias: nn.Module) -> None:
         super().__init__()

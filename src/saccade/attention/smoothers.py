@@ -19,6 +19,7 @@ class Smoother(Score):
     """A kernel of the distance between query and key."""
 
     logarithmic = True
+    one_width = True
 
     def __init__(self, bandwidth: float | Tensor = 1.0) -> None:
         super().__init__()

@@ -49,9 +49,10 @@ def kernels_on(*tensors: Tensor) -> bool:
 def compiled(name: str) -> Callable[..., None]:
     """The compiled function of this name; Numba itself is imported here, at first use."""
     with _lock:
-        from saccade.kernels import compiled as module
+        from saccade.kernels import compiled as pairs
+        from saccade.kernels import compiled_cells as cells
 
-        function: Callable[..., None] = getattr(module, name)
+        function: Callable[..., None] = getattr(pairs if hasattr(pairs, name) else cells, name)
         return function
 
 

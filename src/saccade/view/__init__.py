@@ -1,9 +1,14 @@
-"""Pictures of where a model looked: text for a terminal and SVG for a page, from plain arrays, without torch.
+"""Pictures of where a model looked: text for a terminal, SVG, PNG and a page, from plain arrays, without torch.
 
-`terminal` and `svg` are for callers. `scales`, `labels`, `colors`, `screen` and `elements` are what they share:
-numbers to positions, text that is safe to show, a color ramp, what this terminal can do, and SVG elements.
+`terminal` and `svg` draw any matrix. A `Trace` holds scenes with named sides; `save` and `load` keep it in a file,
+`scene` draws one look of it, `save_picture` writes it as its file name asks. `scales`, `labels`, `colors`, `screen`,
+`elements` and `fonts` are what these share: numbers to positions, text that is safe to show, a color ramp, what this
+terminal can do, SVG elements, and which font has a letter.
 """
 
-from saccade.view import svg, terminal
+from saccade.view import scene, svg, terminal
+from saccade.view.pictures import save_picture
+from saccade.view.trace import Look, Scene, Side, Trace, check
+from saccade.view.trace_file import load, save
 
-__all__ = ["svg", "terminal"]
+__all__ = ["Look", "Scene", "Side", "Trace", "check", "load", "save", "save_picture", "scene", "svg", "terminal"]

@@ -13,11 +13,14 @@ Labels = Iterable[str | float] | None
 # Control, format (bidirectional controls are among these), surrogate, unassigned; line and paragraph separators.
 HIDDEN = {"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # format characters that ordinary Persian, Hindi and emoji are spelled with
+LEFT_TO_RIGHT = "\u200e"  # keeps neighbors in their order; only we write it, in a text it is shown as an escape
 
 
 def visible(text: str, *, ascii_only: bool = False) -> str:
     """The text with everything that could steer a terminal, reorder a line or break XML written as an escape."""
-    return "".join(_escaped(letter, ascii_only) for letter in text)
+    shown = "".join(_escaped(letter, ascii_only) for letter in text)
+    # Without the marks, a date after an arrow after Arabic would be reordered: 2026-03-01 reads 01-03-2026.
+    return shown.replace("→", f"{LEFT_TO_RIGHT}→{LEFT_TO_RIGHT}") if runs_right_to_left(shown) else shown
 
 
 def _escaped(letter: str, ascii_only: bool) -> str:
@@ -26,6 +29,15 @@ def _escaped(letter: str, ascii_only: bool) -> str:
     if ascii_only or (unicodedata.category(letter) in HIDDEN and letter not in JOINERS):
         return letter.encode("unicode_escape").decode("ascii")
     return letter
+
+
+def place(text: str, *, blank: str = "␣") -> str:
+    """The name of a place (a letter, a word, a piece of one): spaces at its ends can be seen, and so can nothing."""
+    inner = text.strip(" ")
+    if not inner:
+        return blank * len(text) or '""'
+    before, after = len(text) - len(text.lstrip(" ")), len(text) - len(text.rstrip(" "))
+    return blank * before + inner + blank * after
 
 
 def clusters(text: str) -> list[str]:
@@ -39,13 +51,23 @@ def clusters(text: str) -> list[str]:
     return pieces
 
 
+def runs_right_to_left(text: str) -> bool:
+    """Whether a letter of the text is written from right to left."""
+    return any(unicodedata.bidirectional(letter) in {"R", "AL", "AN"} for letter in text)
+
+
 def columns(text: str) -> int:
     """How many terminal columns the text takes: two for a wide letter, none for a combining mark."""
     return sum(_columns(letter) for letter in text)
 
 
+def short(texts: Iterable[str]) -> bool:
+    """Whether each is one letter at the most, which need not lie on its side over a column."""
+    return all(len(clusters(visible(text))) <= 1 for text in texts)
+
+
 def _columns(letter: str) -> int:
-    if letter in JOINERS or unicodedata.category(letter) in {"Mn", "Me"}:
+    if letter in JOINERS or letter == LEFT_TO_RIGHT or unicodedata.category(letter) in {"Mn", "Me"}:
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 

@@ -84,6 +84,8 @@ def column_labels(axis: Axis, box: Box) -> str:
     marks = [(float(scale(place)), label) for place, label in axis.marks(_count(axis, box.width, 48))]
     if axis.values is not None:
         return group({**SMALL, "text-anchor": "middle"}, *(text(label, x, box.bottom + 16) for x, label in marks))
+    if labels.short(axis.texts):
+        return group({**SMALL, "text-anchor": "middle"}, *(text(label, x, box.y - 6) for x, label in marks))
     return group(SMALL, *(_standing(label, x + 4, box.y - 6) for x, label in marks))
 
 

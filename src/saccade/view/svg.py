@@ -1,34 +1,49 @@
 """Pictures as SVG, each one file that needs nothing else: a heat map of weights, and Nadaraya–Watson regression."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from saccade.view import labels
 from saccade.view.elements import document, text
 from saccade.view.labels import Labels
-from saccade.view.panels import FINEST, Box, room, weights_panel
+from saccade.view.panels import FINEST, SMALL, Box, room, weights_panel
 from saccade.view.regression import Regression, figure
 from saccade.view.scales import matrix, series
 
 
-def heatmap(weights: ArrayLike, *, rows: Labels = None, columns: Labels = None, title: str | None = None) -> str:
+def heatmap(
+    weights: ArrayLike,
+    *,
+    rows: Labels = None,
+    columns: Labels = None,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+) -> str:
     """A matrix (queries × keys) as a picture, with labels on both sides and a color bar.
 
     Labels that are texts are names, all shown; labels that are numbers are a scale with round ticks. More than 128
-    rows or columns are pooled, the largest weight of each bin.
+    rows or columns are pooled, the largest weight of each bin. Notes are small lines under the title.
     """
     values = matrix(weights)
     down, across = labels.axis(rows, values.shape[0], "row"), labels.axis(columns, values.shape[1], "column")
-    height, width = (min(count, FINEST) * _cell(max(values.shape)) for count in values.shape)
-    top = (52 if title else 20) + (room(across) if across.values is None else 0)
+    height, width = (min(count, FINEST) * cell(max(values.shape)) for count in values.shape)
+    top = (52 if title else 20) + 18 * len(notes) + (room(across) if across.values is None else 0)
     box = Box(20 + room(down), top, max(width, 40), max(height, 40))
-    parts = weights_panel(values, down, across, box)
-    if title:
-        parts.insert(0, text(title, 20, 32, {"font-size": 16, "font-weight": 600}))
-    return document(max(box.right + 84, 240), box.bottom + 44, title or "attention weights", *parts)
+    heading = _heading(title, notes)
+    wide = max([240, *(7 * labels.columns(labels.fit(note, 120)) + 40 for note in notes), box.right + 84])
+    return document(wide, box.bottom + 44, title or "attention weights", *heading, *weights_panel(values, down, across, box))
 
 
-def _cell(longer_side: int) -> float:
+def _heading(title: str | None, notes: Sequence[str]) -> list[str]:
+    """The title, if there is one, and the notes under it."""
+    first = 52 if title else 20
+    parts = [text(title, 20, 32, {"font-size": 16, "font-weight": 600})] if title else []
+    return parts + [text(note, 20, first + 18 * line, SMALL, longest=120) for line, note in enumerate(notes)]
+
+
+def cell(longer_side: int) -> float:
     """Pixels for one cell: large enough for its name, unless there are many."""
     return min(24.0, max(480 / longer_side, 480 / FINEST))
 

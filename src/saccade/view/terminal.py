@@ -73,7 +73,13 @@ def _upright(names: list[str]) -> list[str]:
     pieces = [labels.clusters(name) for name in names]
     height = max(map(len, pieces))
     stacked = zip_longest(*([""] * (height - len(name)) + name for name in pieces), fillvalue="")
-    return ["".join(piece + " " * (CELL - labels.columns(piece)) for piece in line) for line in stacked]
+    return ["".join(_cell_of(piece) for piece in line) for line in stacked]
+
+
+def _cell_of(piece: str) -> str:
+    # A terminal that reorders Arabic and Hebrew would mirror a line of single letters.
+    mark = labels.LEFT_TO_RIGHT if labels.runs_right_to_left(piece) else ""
+    return piece + mark + " " * (CELL - labels.columns(piece))
 
 
 def _cells(values: Floats, span: tuple[float, float] | None, screen: Screen) -> list[str]:

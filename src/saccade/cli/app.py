@@ -1,0 +1,190 @@
+"""The verbs and their options. Each only names what it takes; the work is in `saccade.cli.verbs`, imported when it begins."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="saccade",
+    help="Train attention models, run them, and see where they look.\n\n"
+    "Begin with: saccade train dates, then saccade look runs/dates '<de_DE> 3. April 2018'.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(help="What data is known, where it lies, and what is missing.", invoke_without_command=True)
+app.add_typer(data_app, name="data")
+
+Words = Annotated[
+    list[str] | None, typer.Argument(help="Settings as section.key=value, such as train.steps=500", metavar="[KEY=VALUE]…")
+]
+RunPath = Annotated[Path, typer.Argument(help="The directory of a run, such as runs/dates", metavar="RUN")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+DataDir = Annotated[str | None, typer.Option("--data-dir", help="Where data lies; else $SACCADE_DATA, else the cache.")]
+Which = Annotated[str | None, typer.Option("--checkpoint", help="best, last, average or a step; else the best there is.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from saccade import __version__
+
+        print(f"saccade {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Options of every verb."""
+
+
+@app.command()
+def train(
+    name: Annotated[str, typer.Argument(help="A recipe, a system, a TOML file, or a run to resume", metavar="NAME")],
+    words: Words = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Directory of the run; else runs/NAME.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that directory.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the run in that directory and begin anew.")] = False,
+    data_dir: DataDir = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model: saccade train dates; saccade train rnn_attention data.train=my.tsv train.steps=2000.
+
+    Your own pairs come as data.train=my.tsv (source TAB target), my.jsonl, or train.de,train.en. Ctrl-C writes a
+    checkpoint and --resume goes on from it, to the same bits as if nothing had happened.
+    """
+    from saccade.cli import verbs
+
+    verbs.train(name, words or [], out, resume=resume, fresh=fresh, data_dir=data_dir, machine=json, quiet=quiet)
+
+
+@app.command()
+def evaluate(
+    run: RunPath,
+    words: Words = None,
+    split: Annotated[str, typer.Option("--split", help="test, valid or train.")] = "test",
+    data: Annotated[str | None, typer.Option("--data", help="Your own pairs instead: my.tsv, my.jsonl, a.de,a.en")] = None,
+    checkpoint: Which = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Score a run: saccade evaluate runs/dates; saccade evaluate runs/dates search.method=beam --data my.tsv."""
+    from saccade.cli import verbs
+
+    verbs.evaluate(run, words or [], split, data, checkpoint, data_dir=data_dir, machine=json)
+
+
+@app.command()
+def predict(
+    run: RunPath,
+    file: Annotated[
+        str, typer.Argument(help="A text file, one input a line; - reads standard input", metavar="[FILE]")
+    ] = "-",
+    words: Words = None,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, help="Texts for each input.")] = 1,
+    scores: Annotated[bool, typer.Option("--scores", help="Put the log-probability and a tab before each text.")] = False,
+    checkpoint: Which = None,
+    json: Json = False,
+) -> None:
+    """Write an output line for each input line, in order: echo '<en_US> 3/4/18' | saccade predict runs/dates."""
+    from saccade.cli import verbs
+
+    if "=" in file and not Path(file).exists():  # a setting in the place of the file
+        words, file = [file, *(words or [])], "-"
+    verbs.predict(run, file, words or [], n_best, checkpoint, scores=scores, machine=json)
+
+
+@app.command()
+def look(
+    run: RunPath,
+    texts: Annotated[list[str], typer.Argument(help="What to read", metavar="TEXT…")],
+    out: Annotated[
+        list[Path] | None,
+        typer.Option("--out", "-o", help="Write .html, .svg, .png or .trace; may be given more than once."),
+    ] = None,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, help="Pictures of the best so many texts.")] = 1,
+    attention: Annotated[str | None, typer.Option("--look", help="Which attention, where there are several.")] = None,
+    head: Annotated[int | None, typer.Option("--head", min=0, help="Which head; else their mean.")] = None,
+    width: Annotated[int | None, typer.Option("--width", min=16, help="Columns of the picture in the terminal.")] = None,
+    color: Annotated[bool | None, typer.Option("--color/--no-color", help="Else what the terminal can do.")] = None,
+    checkpoint: Which = None,
+) -> None:
+    """See where a model looked: saccade look runs/dates '<de_DE> 3. April 2018' --out look.html."""
+    from saccade.cli import verbs
+
+    verbs.look(run, texts, out or [], n_best, checkpoint, attention=attention, head=head, width=width, color=color)
+
+
+@app.command()
+def systems(json: Json = False) -> None:
+    """List the systems: what each reads, attends to and writes."""
+    from saccade.cli import listings
+
+    listings.systems(machine=json)
+
+
+@app.command()
+def recipes(json: Json = False) -> None:
+    """List the recipes, each trained by: saccade train NAME."""
+    from saccade.cli import listings
+
+    listings.recipes(machine=json)
+
+
+@app.command()
+def config(
+    name: Annotated[str, typer.Argument(help="A recipe, a system, a TOML file or a run", metavar="NAME")],
+    words: Words = None,
+    json: Json = False,
+) -> None:
+    """Show every setting of a recipe or run with its value and meaning, as TOML: saccade config dates > my.toml."""
+    from saccade.cli import listings
+
+    listings.config(name, words or [], machine=json)
+
+
+@app.command()
+def doctor(data_dir: DataDir = None, json: Json = False) -> None:
+    """Look at this machine: versions, threads, kernels, data, disk."""
+    from saccade.cli import listings
+
+    listings.doctor(data_dir, machine=json)
+
+
+@data_app.callback()
+def data(context: typer.Context, data_dir: DataDir = None, json: Json = False) -> None:
+    """List known data: where it lies, what is missing, its licence and official address."""
+    if context.invoked_subcommand is None:
+        from saccade.cli import listings
+
+        listings.data(data_dir, machine=json)
+
+
+@data_app.command("get")
+def data_get(
+    name: Annotated[str, typer.Argument(help="The data set", metavar="NAME")],
+    data_dir: DataDir = None,
+) -> None:
+    """Download a data set from its official address and check it."""
+    from saccade.cli import listings
+
+    listings.data_get(name, data_dir)
+
+
+@data_app.command("sample")
+def data_sample(
+    name: Annotated[str, typer.Argument(help="A recipe, a system or a TOML file", metavar="NAME")] = "dates",
+    words: Words = None,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many pairs.")] = 10,
+    split: Annotated[str, typer.Option("--split", help="test, valid or train.")] = "test",
+) -> None:
+    """Print pairs of a recipe's data as TSV: source, target, group."""
+    from saccade.cli import verbs
+
+    verbs.sample(name, words or [], count, split)

@@ -1,0 +1,124 @@
+"""What the verbs do that only tell: systems, recipes, settings, data, and this machine."""
+
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import saccade
+from saccade import config as configs
+from saccade import recipes as all_recipes
+from saccade import systems as all_systems
+from saccade.data import known
+from saccade.view.labels import visible
+
+
+def systems(*, machine: bool) -> None:
+    """All systems, as the sentence each of them is."""
+    found = [all_systems.sentence(name) for name in all_systems.names()]
+    if machine:
+        print(json.dumps(found))
+    for entry in found if not machine else []:
+        print(entry["name"])
+        for key in ("paper", "reads", "attends", "writes"):
+            print(f"  {key:8} {entry.get(key, '')}")
+
+
+def recipes(*, machine: bool) -> None:
+    """All recipes."""
+    found = []
+    for name in all_recipes.names():
+        table = all_recipes.load(name)
+        found.append({"name": name, "system": table["system"], "data": table["data"]["name"], "about": table["about"]})
+    if machine:
+        print(json.dumps(found))
+    for entry in found if not machine else []:
+        print(f"{entry['name']:12} {entry['system']} on {entry['data']}: {entry['about']}")
+
+
+def config(name: str, words: Sequence[str], *, machine: bool) -> None:
+    """The resolved settings, as TOML whose comments say what each key means."""
+    from saccade.training.settings import base, kinds, resolve
+
+    run = Path(name) / "config.toml"
+    settings = resolve(configs.read(run) if run.is_file() else base(name), words)
+    table = settings.table()
+    if machine:
+        print(json.dumps(table))
+        return
+    print(f'system = "{settings.system}"')
+    for section, kind in kinds(settings.system, settings.dataset).items():
+        print(f"\n[{section}]")
+        if section == "data":
+            print(f'name = "{settings.dataset}"')
+        meanings = {field: line for field, _, _, line in configs.described(kind)}
+        for field, line in meanings.items():
+            print(f"# {line}\n{configs.write({field: table[section][field]})}", end="")
+
+
+def data(data_dir: str | None, *, machine: bool) -> None:
+    """Known data sets and where they lie."""
+    directory = known.data_directory(data_dir)
+    rows = known.table(directory)
+    if machine:
+        print(json.dumps({"directory": str(directory), "data": rows}))
+        return
+    print(f"data directory: {visible(str(directory))}")
+    for row in rows:
+        print(f"{row['name']:18} {row['status']:11} {row['size']:>9}  {row['licence']}")
+        print(f"{'':18} {row['about']}")
+        print(f"{'':18} {row['where'] or row['address']}")
+
+
+def data_get(name: str, data_dir: str | None) -> None:
+    """Fetch a data set."""
+    item, directory = known.lookup(name), known.data_directory(data_dir)
+    if item.generated:
+        print(f"{name} is generated when it is needed: there is nothing to download")
+        return
+    written = known.get(item, directory, _downloading)
+    print("\n".join(str(path) for path in written) or f"{name} is complete in {directory}")
+
+
+def _downloading(file: str, done: int, size: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done >= size else ""
+        print(f"\r{visible(file)}: {done / 2**20:.1f} of {size / 2**20:.1f} MB", end=end, file=sys.stderr, flush=True)
+
+
+def doctor(data_dir: str | None, *, machine: bool) -> None:
+    """What saccade finds on this machine, and what to do about what it does not find."""
+    facts = examine(data_dir)
+    if machine:
+        print(json.dumps(facts))
+    for key, value in facts.items() if not machine else ():
+        print(f"{key:16} {value}")
+
+
+def examine(data_dir: str | None) -> Mapping[str, Any]:
+    """The facts, each a short text or a number."""
+    import torch
+
+    from saccade.kernels import additive_scores, kernels_on
+
+    ones = torch.ones(1, 1, 1)
+    exact = abs(float(additive_scores(ones, ones, torch.ones(1))) - float(torch.tanh(torch.tensor(2.0)))) < 1e-6
+    directory = known.data_directory(data_dir)
+    here = [row["name"] for row in known.table(directory) if row["status"] == "here"]
+    return {
+        "saccade": saccade.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "platform": platform.platform(),
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "kernels": ("compiled, correct" if exact else "compiled, WRONG: set SACCADE_KERNELS=off") if kernels_on(ones)
+        else "off: plain torch answers (slower); install numba, or unset SACCADE_KERNELS",
+        "data directory": f"{directory} ({len(here)} data sets here)" if here else f"{directory} (nothing here yet: saccade data)",
+        "free disk": f"{shutil.disk_usage(Path.cwd()).free / 2**30:.1f} GB in {Path.cwd()}",
+        "terminal": f"{shutil.get_terminal_size().columns} columns, {'color' if sys.stdout.isatty() else 'no color'}",
+    }  # fmt: skip

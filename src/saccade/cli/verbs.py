@@ -1,0 +1,198 @@
+"""What the verbs do that need a model or its data."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from saccade import config
+from saccade.config import Table
+from saccade.data import files
+from saccade.data.examples import Pair, Splits
+from saccade.errors import DataError, UnknownName, UsageError
+from saccade.search import Config as SearchConfig
+from saccade.training.progress import watcher
+from saccade.training.run import Run, Which
+from saccade.training.settings import base, resolve
+from saccade.training.train import train as train_run
+from saccade.view import pictures
+from saccade.view.scene import terminal
+from saccade.view.trace import Trace
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def train(
+    name: str,
+    words: Sequence[str],
+    out: Path | None,
+    *,
+    resume: bool,
+    fresh: bool,
+    data_dir: str | None,
+    machine: bool,
+    quiet: bool,
+) -> None:
+    """Train, and say what to do next."""
+    _use(data_dir)
+    table, path = _named(name, out, resume)
+    run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
+    if not (quiet or machine):
+        print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
+        print(
+            f"next: saccade evaluate {path}\n      saccade predict {path} FILE\n      saccade look {path} TEXT --out look.html"
+        )
+
+
+def _named(name: str, out: Path | None, resume: bool) -> tuple[Table, Path]:
+    """The settings that a name stands for, and the run's directory."""
+    if (Path(name) / "config.toml").is_file():
+        if not resume and out is None:
+            raise UsageError(f"{name}: is a run; add --resume to go on with it, or --out DIRECTORY to train its config anew")
+        return config.read(Path(name) / "config.toml"), out or Path(name)
+    table = base(name)
+    stem = Path(name).stem if name.endswith(".toml") else name
+    if out is None and not NAME.fullmatch(stem):
+        raise UsageError(f"{name!r} does not make a directory's name; choose one with --out")
+    return table, out or Path("runs") / stem
+
+
+def evaluate(
+    path: Path, words: Sequence[str], split: str, data: str | None, which: str | None, *, data_dir: str | None, machine: bool
+) -> None:
+    """Print the scores of a run."""
+    _use(data_dir)
+    run = Run.open(path)
+    search = _search(run, words)
+    pairs = files.pairs(data, files.Config()) if data else _split(run.splits(), split)
+    if not pairs:
+        raise DataError(f"{path}: its {split} data is empty; give pairs with --data")
+    task = run.task()
+    model, found = run.model(task, _which(which))
+    scores = task.evaluate(model, pairs, search)
+    if machine:
+        facts = {"run": str(path), "step": found.step, "data": data or split, "search": config.plain(search)}
+        print(json.dumps({**facts, "scores": scores}))
+    else:
+        print(f"{path} at step {found.step}, {data or split}, {search.method} search")
+        for name, part in scores.items():
+            print(
+                f"  {name:10} {part['examples']:7,} examples  {part['exact']:8.2%} exact  loss {part['loss']:.4f} per token"
+            )
+
+
+def _split(splits: Splits, name: str) -> Sequence[Pair]:
+    if name not in ("train", "valid", "test"):
+        raise UnknownName("split", name, ("train", "valid", "test"))
+    found: Sequence[Pair] = getattr(splits, name)
+    return found
+
+
+def predict(
+    path: Path, file: str, words: Sequence[str], n_best: int, which: str | None, *, scores: bool, machine: bool
+) -> None:
+    """Write a line (or n_best of them) for each line."""
+    run = Run.open(path)
+    search = _search(run, words, n_best)
+    lines = _lines(file)
+    task = run.task()
+    model, _ = run.model(task, _which(which))
+    for found in task.predict(model, lines, search):
+        if machine:
+            print(json.dumps([{"text": one.text, "log_prob": one.log_prob, "finished": one.finished} for one in found]))
+            continue
+        for one in found:
+            # A line break inside a text would break the order of lines.
+            text = one.text.replace("\n", " ").replace("\r", " ")
+            print(f"{one.log_prob:.4f}\t{text}" if scores else text)
+    sys.stdout.flush()
+
+
+def _lines(file: str) -> Iterator[str]:
+    """The lines of a file or of standard input, without their ends; opened now, so that a wrong name is told at once."""
+    if file == "-":
+        if sys.stdin is None or sys.stdin.closed:
+            raise UsageError("there is no standard input; name a file")
+        return _decoded(sys.stdin.buffer, "standard input")
+    try:
+        return _decoded(Path(file).open("rb"), file)
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror}); name a text file, or - for standard input") from None
+
+
+def _decoded(stream: Any, name: str) -> Iterator[str]:
+    for number, line in enumerate(stream, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise DataError(f"{name}:{number}: not UTF-8; convert it first, with iconv for example") from None
+
+
+def look(
+    path: Path,
+    texts: Sequence[str],
+    out: Sequence[Path],
+    n_best: int,
+    which: str | None,
+    *,
+    attention: str | None,
+    head: int | None,
+    width: int | None,
+    color: bool | None,
+) -> None:
+    """Draw where the model looked for each text, in the terminal or into files."""
+    run = Run.open(path)
+    for target in out:
+        pictures.kind_of(target)
+    if not all(text.strip() for text in texts):
+        raise DataError("there is nothing to look at: the text is empty")
+    task = run.task()
+    model, _ = run.model(task, _which(which))
+    scenes = []
+    for text, found in zip(texts, task.predict(model, iter(texts), _search(run, (), n_best), looks=True), strict=True):
+        scenes += task.scenes(text, found, run.settings.tokens.kind)
+    for target in out:
+        for written in pictures.save_picture(Trace(run.settings.system, scenes), target, look=attention, head=head):
+            print(written)
+    for scene in scenes if not out else []:
+        print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")
+
+
+def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
+    """Print some pairs."""
+    from saccade.data import dataset
+
+    settings = resolve(base(name), words)
+    for pair in _split(dataset(settings.dataset).load(settings.data), split)[:count]:
+        print("\t".join((pair.source, pair.target, pair.group)).rstrip("\t"))
+
+
+def _search(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConfig:
+    """The run's search with the changes of the command line; more than one text takes a beam."""
+    over = config.words(words)
+    if set(over) - {"search"}:
+        raise UsageError(f"only search.… can be changed for a trained run, got {', '.join(sorted(set(over) - {'search'}))}")
+    table = {**config.plain(run.settings.search), **over.get("search", {})}
+    if n_best > 1:
+        table["n_best"] = n_best
+        if table["method"] == "greedy":
+            table["method"] = "beam"
+        table["beam"] = max(table["beam"], n_best)
+    return config.build(SearchConfig, table, "search")
+
+
+def _which(text: str | None) -> Which | None:
+    if text is None or text in ("best", "last", "average"):
+        return text  # type: ignore[return-value]
+    if text.isdecimal():
+        return int(text)
+    raise UsageError(f"--checkpoint: expected best, last, average or a step, got {text!r}")
+
+
+def _use(data_dir: str | None) -> None:
+    """The directory of --data-dir is where all data is looked for from now on."""
+    if data_dir is not None:
+        os.environ["SACCADE_DATA"] = data_dir

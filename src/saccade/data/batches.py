@@ -1,0 +1,127 @@
+"""Batches of examples of like length, each within a budget of tokens, in an order that two integers bring back.
+
+The order of an epoch is a pure function of (lengths, max_tokens, seed, epoch). A run that stops keeps a `Cursor` and goes on
+with `plan(lengths, max_tokens, seed, cursor.epoch)[cursor.position:]`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.errors import ShapeError, UsageError
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SPREAD = 5.0  # of a normal distribution, five mean absolute deviations hold 95 %
+JITTER = 0.25  # how far an example may stray in an epoch, in batches
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in the order of batches: the epoch, and how many of its batches were already taken."""
+
+    epoch: int = 0
+    position: int = 0
+
+
+def plan(lengths: NDArray[np.integer], max_tokens: int, seed: int, epoch: int) -> list[Integers]:
+    """The batches of one epoch, each the indices of its examples; every index comes once.
+
+    `lengths` is (N,) or (N, 2), source and target. Rows × (longest source + longest target) of a batch is at most
+    `max_tokens`; an example that is longer than this by itself stands alone.
+    """
+    sources, targets = _columns(lengths)
+    if max_tokens < 1 or seed < 0 or epoch < 0:
+        raise UsageError(f"expected max_tokens ≥ 1, seed ≥ 0, epoch ≥ 0, got {max_tokens}, {seed}, {epoch}")
+    # What is longer than a batch stands alone whatever its length; cut here, it cannot overflow a product below.
+    sources, targets = np.minimum(sources, max_tokens + 1), np.minimum(targets, max_tokens + 1)
+    # Philox's raw numbers stay the same in every version of numpy, which is not promised of what is drawn through Generator.
+    philox = np.random.Philox(np.random.SeedSequence(seed, spawn_key=(epoch,)))
+    order = _order(sources, targets, max_tokens, _uniform(philox, len(sources)))
+    ends = _ends(sources[order], targets[order], max_tokens)
+    batches = [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return [batches[index] for index in np.argsort(_uniform(philox, len(batches)), kind="stable")]
+
+
+def padding_share(lengths: NDArray[np.integer], batches: Sequence[Integers]) -> float:
+    """The share of a plan's places that hold padding and not a token."""
+    if not batches:
+        return 0.0
+    sources, targets = _columns(lengths)
+    rows = np.array([len(batch) for batch in batches])
+    order, starts = np.concatenate(batches), np.cumsum(rows) - rows
+    longest = np.maximum.reduceat(sources[order], starts) + np.maximum.reduceat(targets[order], starts)
+    places = int((rows * longest).sum())
+    return 1 - int((sources + targets)[order].sum()) / places if places else 0.0
+
+
+def _columns(lengths: NDArray[np.integer]) -> tuple[Integers, Integers]:
+    """Source and target lengths; a single column counts as the target, along which examples are sorted."""
+    lengths = np.asarray(lengths)
+    if lengths.ndim not in (1, 2) or (lengths.ndim == 2 and lengths.shape[1] != 2):
+        raise ShapeError(f"expected lengths of shape (N,) or (N, 2), got {lengths.shape}")
+    if lengths.size and (lengths.dtype.kind not in "iu" or lengths.min() < 0):
+        raise ShapeError(f"expected lengths that are whole and not negative, got {lengths.dtype} from {lengths.min()}")
+    whole = lengths.astype(np.int64)
+    return (whole[:, 0], whole[:, 1]) if lengths.ndim == 2 else (np.zeros_like(whole), whole)
+
+
+def _uniform(philox: np.random.Philox, count: int) -> Floats:
+    """Numbers from [0, 1)."""
+    raw: NDArray[np.uint64] = philox.random_raw(count)
+    return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _order(sources: Integers, targets: Integers, max_tokens: int, chance: Floats) -> Integers:
+    """All indices so that neighbors have like source and target lengths: along the target, strip of sources after strip.
+
+    Every second strip runs backwards, so that a batch across the border of two strips has like targets, too.
+    Whole lengths with less than one added keep their order, and equal ones change places by chance; in thin regions
+    the added part is larger, and neighboring batches exchange examples between epochs.
+    """
+    strips, straying = _strips(sources, targets, max_tokens)
+    along = targets + np.maximum(straying, 1.0) * chance
+    width = float(along.max(initial=0.0)) + 1
+    return np.argsort(np.where(strips % 2 == 0, along, width - along) + strips * width, kind="stable")
+
+
+def _strips(sources: Integers, targets: Integers, max_tokens: int) -> tuple[Integers, Floats]:
+    """The strip of each example, and how far it may stray along it.
+
+    In a strip of width w with n examples over T target lengths, a batch of R rows spans w sources and R·T/n targets.
+    Together this is least where both are equal: a strip grows, source length by source length, until w·n ≥ R·T.
+    """
+    values, which, counts = np.unique(sources, return_inverse=True, return_counts=True)
+    means = np.bincount(which, targets) / np.maximum(counts, 1)
+    deviations = np.bincount(which, np.abs(targets - means[which]))
+    rows = max_tokens / np.maximum(values + means, 1)
+    strip_of_value = np.zeros(len(values), dtype=np.int64)
+    stray_of_value = np.zeros(len(values))
+    first, strip, count, spread = 0, 0, 0, 0.0
+    for last, (value, here, deviation) in enumerate(zip(values.tolist(), counts.tolist(), deviations.tolist(), strict=True)):
+        count, spread = count + here, spread + SPREAD * deviation
+        span = float(rows[last]) * spread / count
+        strip_of_value[last] = strip
+        if last == len(values) - 1 or (value - int(values[first]) + 1) * count >= span:
+            stray_of_value[first : last + 1] = JITTER * span / count
+            first, strip, count, spread = last + 1, strip + 1, 0, 0.0
+    return strip_of_value[which], stray_of_value[which]
+
+
+def _ends(sources: Integers, targets: Integers, max_tokens: int) -> list[int]:
+    """Where each batch of the ordered examples ends: as late as its budget allows."""
+    # The first row's length bounds how many rows there can be, so that each step looks only at a short window.
+    bounds: list[int] = (max_tokens // np.maximum(sources + targets, 1)).tolist()
+    rows = np.arange(1, max(bounds, default=0) + 1)
+    ends: list[int] = []
+    start, total = 0, len(sources)
+    while start < total:
+        window = slice(start, start + bounds[start])
+        longest = np.maximum.accumulate(sources[window]) + np.maximum.accumulate(targets[window])
+        fits = int(np.count_nonzero(longest * rows[: len(longest)] <= max_tokens))
+        start += max(fits, 1)
+        ends.append(start)
+    return ends

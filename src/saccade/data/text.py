@@ -1,0 +1,40 @@
+"""Batches of text pairs as tensors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """Sources and what to write for them, padded with 0; a target ends with its END.
+
+    Shapes: source (B, K), source_lengths (B), target (B, T), target_lengths (B)
+    """
+
+    source: Int[Tensor, "B K"]
+    source_lengths: Int[Tensor, " B"]
+    target: Int[Tensor, "B T"]
+    target_lengths: Int[Tensor, " B"]
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens there are to write."""
+        return int(self.target_lengths.sum())
+
+
+def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Rows of ids as one rectangle (B, longest) filled up with 0, and their lengths (B)."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    rectangle = np.zeros((len(rows), int(lengths.max(initial=0))), dtype=np.int64)
+    rectangle[np.arange(rectangle.shape[1]) < lengths[:, None]] = [token for row in rows for token in row]
+    return torch.from_numpy(rectangle), torch.from_numpy(lengths)
+
+
+def text_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> TextBatch:
+    """One batch of these rows."""
+    return TextBatch(*padded(sources), *padded(targets))

@@ -1,0 +1,263 @@
+"""Tokenizers by character, word or byte pair, learned from a run's own texts and kept with it as `tokenizer.json`.
+
+The file is that of the Hugging Face `tokenizers` library; opened there, it gives the same ids. In every kind a mark such
+as `<de_DE>` that occurs in the training texts is one token; a mark that was not learned is spelled like any other text.
+
+No text becomes a special token: `</s>` written in the data is spelled as `<`, `/`, `s` and `>`. Only the code that builds
+batches puts `PAD`, `START` and `END` there, which is why the file does not declare them as tokens to be found in texts.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from saccade.config import Positive
+from saccade.errors import DataError, SaccadeError, UsageError
+
+PAD, START, END, UNKNOWN = 0, 1, 2, 3
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+MARK = re.compile(r"<(?!(?:pad|s|unk)>)[A-Za-z][A-Za-z0-9_-]*>")
+BYTES = 256
+
+Kind = Literal["char", "word", "bpe"]
+Backend = tokenizers.Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How texts become ids."""
+
+    kind: Kind = "char"
+    """char: each Unicode code point; word: runs of letters and digits, and each punctuation mark; bpe: byte pairs."""
+    size: Positive = 8000
+    """Largest vocabulary, the four special tokens included; of bpe the size aimed at."""
+    min_count: Positive = 1
+    """How often something must occur to be learned."""
+    lower: bool = False
+    """Whether texts are turned to lower case first."""
+
+
+def train(texts: Iterable[str], config: Config) -> "Tokenizer":
+    """The tokenizer of these texts; the same texts give the same file, byte for byte."""
+    least = len(SPECIALS) + (BYTES if config.kind == "bpe" else 1)
+    if config.size < least:
+        raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
+    prepared = [_prepared(text, config.lower) for text in texts]
+    if not any(prepared):
+        raise DataError(f"nothing to learn a tokenizer from: expected text, got {len(prepared)} texts, all empty")
+    if config.kind == "bpe":
+        vocabulary, merges = _learn_pairs(prepared, config)
+    else:
+        vocabulary, merges = _learn_pieces(prepared, config), []
+    return Tokenizer(_backend(config.kind, config.lower, vocabulary, merges), config.kind, config.lower)
+
+
+def _prepared(text: str, lower: bool) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = f"half a surrogate pair, {text[error.start]!r}, at character {error.start + 1}"
+        raise DataError(f"expected Unicode text, got {half}; fix: decode the text as UTF-8") from None
+    # Python alone writes a capital sigma at the end of a word as ς; letter by letter, as the library does, it is σ.
+    return text.replace("Σ", "σ").lower() if lower else text
+
+
+def _split(text: str, marks: AbstractSet[str]) -> list[str]:
+    """The text cut at these marks: text, mark, text, …, mark, text."""
+    parts, start = [], 0
+    for match in MARK.finditer(text) if "<" in text else ():
+        if match[0] in marks:
+            parts += [text[start : match.start()], match[0]]
+            start = match.end()
+    return [*parts, text[start:]]
+
+
+def _frequent(counts: Mapping[str, int], config: Config) -> list[str]:
+    """What occurs often enough, the most frequent first, equals by their text."""
+    enough = (item for item in counts.items() if item[1] >= config.min_count)
+    return [text for text, _ in sorted(enough, key=lambda item: (-item[1], item[0]))]
+
+
+def _counted_marks(texts: Sequence[str]) -> Counter[str]:
+    return Counter(mark for text in texts if "<" in text for mark in MARK.findall(text))
+
+
+def _learn_pieces(texts: Sequence[str], config: Config) -> dict[str, int]:
+    """The vocabulary of characters or words."""
+    marks = _counted_marks(texts)
+    kept = set(_frequent(marks, config))
+    words = _pre_tokenizer("word")
+    counts = Counter({mark: marks[mark] for mark in kept})
+    for text in texts:
+        for part in _split(text, kept)[::2]:
+            counts.update(part if config.kind == "char" else [word for word, _ in words.pre_tokenize_str(part)])
+    learned = _frequent(counts, config)[: config.size - len(SPECIALS)]
+    if not learned:
+        raise DataError(f"no {config.kind} occurs {config.min_count} times; fix: more text or a smaller min_count")
+    return {token: index for index, token in enumerate([*SPECIALS, *learned])}
+
+
+def _learn_pairs(texts: Sequence[str], config: Config) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """The vocabulary of byte pairs, special tokens and marks first, and the pairs that are merged, in their order."""
+    marks = _frequent(_counted_marks(texts), config)[: config.size - len(SPECIALS) - BYTES]
+    learner = Backend(models.BPE())
+    learner.pre_tokenizer = _pre_tokenizer("bpe")
+    trainer = trainers.BpeTrainer(
+        vocab_size=config.size,
+        min_frequency=config.min_count,
+        special_tokens=[*SPECIALS, *marks],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    kept = set(marks)
+    learner.train_from_iterator((part for text in texts for part in _split(text, kept)[::2]), trainer)
+    return _learned(json.loads(learner.to_str()))
+
+
+def _learned(table: dict[str, Any]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Vocabulary and merges of a file's table."""
+    model = table["model"]
+    return model["vocab"], [(left, right) for left, right in model.get("merges", [])]
+
+
+def _pre_tokenizer(kind: Kind) -> pre_tokenizers.PreTokenizer:
+    if kind == "char":
+        return pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
+    if kind == "word":
+        return pre_tokenizers.Split(tokenizers.Regex(r"\w+|[^\w\s]"), "removed", invert=True)
+    return pre_tokenizers.ByteLevel(add_prefix_space=False)
+
+
+def _backend(kind: Kind, lower: bool, vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> Backend:
+    """The library's tokenizer. Marks are declared, and not as special: `decode` there would leave special tokens out."""
+    if kind == "bpe":
+        backend = Backend(models.BPE(vocab=vocabulary, merges=merges))
+        backend.decoder = decoders.ByteLevel()
+    else:
+        backend = Backend(models.WordLevel(vocabulary, unk_token=SPECIALS[UNKNOWN]))
+        if kind == "char":
+            backend.decoder = decoders.Fuse()
+    backend.pre_tokenizer = _pre_tokenizer(kind)
+    if lower:
+        backend.normalizer = normalizers.Lowercase()
+    marks = sorted(filter(MARK.fullmatch, vocabulary), key=vocabulary.__getitem__)
+    backend.add_tokens([tokenizers.AddedToken(mark, normalized=lower, special=False) for mark in marks])
+    return backend
+
+
+def _opened(text: str) -> "Tokenizer":
+    """The tokenizer of a file's text; ValueError if `train` cannot have made it."""
+    backend = Backend.from_str(text)
+    table = json.loads(backend.to_str())
+    plain: Kind = "word" if table["decoder"] is None else "char"
+    kind: Kind = "bpe" if table["model"]["type"] == "BPE" else plain
+    vocabulary, merges = _learned(table)
+    lower = table["normalizer"] is not None
+    tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+    if json.loads(text)["model"]["vocab"] != vocabulary:  # of two tokens with one id the library keeps either
+        raise ValueError("expected one id for each token")
+    if [vocabulary[token] for token in tokens] != list(range(len(tokens))) or tuple(tokens[:4]) != SPECIALS:
+        raise ValueError(f"expected ids without gaps that begin with {', '.join(SPECIALS)}")
+    if kind == "bpe" and not set(_letters_of_bytes()) <= set(tokens):
+        raise ValueError("expected a token for each of the 256 bytes")
+    if _backend(kind, lower, vocabulary, merges).to_str() != backend.to_str():
+        raise ValueError("settings that saccade does not write")
+    return Tokenizer(backend, kind, lower)
+
+
+def _letters_of_bytes() -> dict[str, int]:
+    """The letters by which byte-level BPE writes bytes: printable Latin-1 stands for itself, the rest counts on from 256."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = sorted(set(range(BYTES)) - set(printable))
+    return {chr(byte): byte for byte in printable} | {chr(BYTES + n): byte for n, byte in enumerate(others)}
+
+
+class Tokenizer:
+    """Texts as ids and back. `encode` adds no `START` or `END`; `decode` leaves out these and `PAD`."""
+
+    def __init__(self, backend: Backend, kind: Kind, lower: bool) -> None:
+        self.kind, self.lower = kind, lower
+        self._backend = backend
+        vocabulary = backend.get_vocab()
+        self._tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+        self._ids = {token: index for index, token in enumerate(self._tokens) if index >= len(SPECIALS)}
+        self._marks = {token for token in self._ids if MARK.fullmatch(token)}
+        letters = _letters_of_bytes() if kind == "bpe" else {}
+        self._bytes = [
+            bytes(letters[letter] for letter in token) if letters and index >= len(SPECIALS) else token.encode()
+            for index, token in enumerate(self._tokens)
+        ]
+
+    @property
+    def size(self) -> int:
+        """How many ids there are."""
+        return len(self._tokens)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; what was not learned is `UNKNOWN` (never with bpe, which knows every byte)."""
+        text = _prepared(text, self.lower)
+        return self._spelled(text) if self.kind == "char" else self._backend.encode(text).ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        prepared = [_prepared(text, self.lower) for text in texts]
+        if self.kind == "char":  # fourteen times as fast as the library
+            return [self._spelled(text) for text in prepared]
+        return [encoding.ids for encoding in self._backend.encode_batch(prepared)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of these ids: exactly that which was encoded (char, bpe), or its words with a space between."""
+        self._check(ids)
+        shown = [index for index in ids if index not in (PAD, START, END)]
+        # Bytes that a model writes need not be UTF-8.
+        return (b" " if self.kind == "word" else b"").join(self._bytes[index] for index in shown).decode(errors="replace")
+
+    def pieces(self, text: str) -> list[str]:
+        """The part of the text behind each id of `encode`, also where the id is `UNKNOWN`; see `labels`."""
+        text = _prepared(text, self.lower)
+        if self.kind == "char":
+            return list(self._characters(text))
+        encoding = self._backend.encode(text)
+        return self.labels(encoding.ids) if self.kind == "bpe" else [text[start:end] for start, end in encoding.offsets]
+
+    def labels(self, ids: Sequence[int]) -> list[str]:
+        r"""Each id as text, special tokens by their name; of a character that bpe splits, the bytes: `\xe2`."""
+        self._check(ids)
+        return [self._bytes[index].decode(errors="backslashreplace") for index in ids]
+
+    def save(self, path: Path) -> None:
+        """Writes `tokenizer.json`."""
+        path.write_text(self._backend.to_str(pretty=True), encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """The tokenizer that `save` wrote."""
+        try:
+            return _opened(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError(f"{path}: no such file") from None
+        except Exception as error:  # the library raises plain Exception for whatever it cannot read
+            reason = " ".join(str(error).split())[:200]
+            raise DataError(f"{path}: not a tokenizer of saccade ({reason}); fix: restore the file or train again") from None
+
+    def _characters(self, text: str) -> Sequence[str]:
+        if "<" not in text or not self._marks:
+            return text
+        parts = _split(text, self._marks)
+        return [piece for place, part in enumerate(parts) for piece in ([part] if place % 2 else part)]
+
+    def _spelled(self, text: str) -> list[int]:
+        known = self._ids.get
+        return [known(piece, UNKNOWN) for piece in self._characters(text)]
+
+    def _check(self, ids: Sequence[int]) -> None:
+        if len(ids) and not (min(ids) >= 0 and max(ids) < self.size):
+            raise SaccadeError(f"expected ids from 0 to {self.size - 1}, got {min(ids)} to {max(ids)}")

@@ -1,0 +1,137 @@
+"""Recurrent cells: one step, and a whole sequence whose weight gradient is one matrix product at the end.
+
+GRU (Cho et al. 2014) and LSTM (Hochreiter and Schmidhuber 1997) with torch's gate order and weights. A state is one
+tensor (B, S): h for the GRU, h ‖ c for the LSTM. Their meaning is `gru_definition` and `lstm_definition`; float32 on the
+CPU runs in `saccade.kernels.compiled_cells`. Autograd through a plain loop would add to the weight's gradient at every
+step, reading and writing it whole each time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from saccade.kernels.runtime import kernels_on, run
+
+
+def gru_definition(x: Tensor, a: Tensor, state: Tensor) -> Tensor:
+    """(B,3H) from the input, (B,3H) from the state, (B,H) -> (B,H)."""
+    xr, xz, xn = x.chunk(3, -1)
+    ar, az, an = a.chunk(3, -1)
+    z = torch.sigmoid(xz + az)
+    n = torch.tanh(xn + torch.sigmoid(xr + ar) * an)
+    return n + z * (state - n)
+
+
+def lstm_definition(x: Tensor, a: Tensor, state: Tensor) -> Tensor:
+    """(B,4H), (B,4H), (B,2H) -> (B,2H)."""
+    i, f, g, o = (x + a).chunk(4, -1)
+    c = torch.sigmoid(i) * torch.tanh(g) + torch.sigmoid(f) * state.chunk(2, -1)[1]
+    return torch.cat((torch.sigmoid(o) * torch.tanh(c), c), -1)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A kind of cell: its name, how many gates and how many parts its state has, and its definition."""
+
+    name: str
+    gates: int
+    parts: int
+    definition: Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+CELLS = {cell.name: cell for cell in (Cell("gru", 3, 1, gru_definition), Cell("lstm", 4, 2, lstm_definition))}
+
+
+def step(cell: Cell, x: Tensor, a: Tensor, state: Tensor) -> Tensor:
+    """The next state (B, S) of every row."""
+    if not kernels_on(x, a, state):
+        return cell.definition(x, a, state)
+    following: Tensor = _Step.apply(cell.name, x, a, state)
+    return following
+
+
+def sequence(
+    cell: Cell, x: Tensor, start: Tensor, weight: Tensor, bias: Tensor, live: Tensor, *, backward: bool = False
+) -> Tensor:
+    """All states (T, B, S) along x (T, B, gates); where `live` (T, B) is False a row keeps its state."""
+    if not kernels_on(x, start, weight, bias):
+        return _plain_sequence(cell, x, start, weight, bias, live, backward)
+    states: Tensor = _Sequence.apply(cell.name, x, start, weight, bias, live, backward)
+    return states
+
+
+def _plain_sequence(
+    cell: Cell, x: Tensor, start: Tensor, weight: Tensor, bias: Tensor, live: Tensor, backward: bool
+) -> Tensor:
+    state, states = start, [start] * len(x)
+    for t in _order(len(x), backward):
+        a = torch.addmm(bias, state[:, : weight.shape[1]], weight.t())
+        state = torch.where(live[t, :, None], cell.definition(x[t], a, state), state)
+        states[t] = state
+    return torch.stack(states)
+
+
+def _order(steps: int, backward: bool) -> range:
+    return range(steps - 1, -1, -1) if backward else range(steps)
+
+
+class _Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, name: str, x: Tensor, a: Tensor, state: Tensor) -> Tensor:
+        x, a, state = x.contiguous(), a.contiguous(), state.contiguous()
+        live = torch.ones(len(x), dtype=torch.bool)
+        following = torch.empty_like(state)
+        run(f"{name}_forward", *(t.detach().numpy() for t in (x, a, state, live, following)))
+        ctx.name, ctx.live = name, live
+        ctx.save_for_backward(x, a, state)
+        return following
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
+        x, a, state = ctx.saved_tensors
+        dx, da, dstate = torch.empty_like(x), torch.empty_like(a), torch.empty_like(state)
+        arrays = (x, a, state, ctx.live, grad.contiguous(), dx, da, dstate)
+        run(f"{ctx.name}_backward", *(t.detach().numpy() for t in arrays))
+        return None, dx, da, dstate
+
+
+class _Sequence(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, name: str, x: Tensor, start: Tensor, weight: Tensor, bias: Tensor, live: Tensor, backward: bool
+    ) -> Tensor:
+        x, start, live = x.contiguous(), start.contiguous(), live.contiguous()
+        H = weight.shape[1]
+        hidden, states = torch.empty_like(x), x.new_empty(*x.shape[:2], start.shape[1])
+        arrays = [t.detach().numpy() for t in (x, hidden, live, states)]
+        turned, state, last = weight.t(), start, start.detach().numpy()
+        for t in _order(len(x), backward):
+            torch.addmm(bias, state[:, :H], turned, out=hidden[t])
+            run(f"{name}_forward", arrays[0][t], arrays[1][t], last, arrays[2][t], arrays[3][t])
+            state, last = states[t], arrays[3][t]
+        ctx.name, ctx.reversed = name, backward
+        ctx.save_for_backward(x, hidden, start, weight, live, states)
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor, Tensor, None, None]:
+        x, hidden, start, weight, live, states = ctx.saved_tensors
+        T, _, H = *x.shape[:2], weight.shape[1]
+        dx, da, dstate = torch.empty_like(x), torch.empty_like(hidden), torch.zeros_like(start)
+        order = _order(T, ctx.reversed)
+        before = {t: states[last] for last, t in zip(order, order[1:], strict=False)}
+        before[order[0]] = start
+        for t in reversed(order):
+            pull = grad[t] + dstate
+            arrays = (x[t], hidden[t], before[t], live[t], pull, dx[t], da[t], dstate)
+            run(f"{ctx.name}_backward", *(part.detach().numpy() for part in arrays))
+            dstate[:, :H].addmm_(da[t], weight)
+        past = torch.cat([start[None], states[:-1]] if not ctx.reversed else [states[1:], start[None]])[..., :H]
+        flat = da.flatten(0, 1)
+        return None, dx, dstate, flat.t() @ past.flatten(0, 1), flat.sum(0), None, None

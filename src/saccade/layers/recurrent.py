@@ -1,0 +1,78 @@
+"""Recurrent layers over padded sequences: GRU and LSTM, one or two directions, exact whatever stands beside them."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.errors import UnknownName
+from saccade.kernels.cells import CELLS, Cell, sequence
+
+
+def cell_named(name: str) -> Cell:
+    """The kind of cell of this name."""
+    if name not in CELLS:
+        raise UnknownName("cell", name, CELLS)
+    return CELLS[name]
+
+
+class Recurrent(nn.Module):
+    """One direction of one layer, with torch's weights and gate order.
+
+    Shapes: x (T, B, width), live (T, B) -> states (T, B, S) with S = hidden (GRU) or 2 · hidden (LSTM: h ‖ c)
+    """
+
+    def __init__(self, width: int, hidden: int, cell: str = "gru", *, backward: bool = False) -> None:
+        super().__init__()
+        self.cell = cell_named(cell)
+        self.hidden, self.backwards = hidden, backward
+        gates = self.cell.gates * hidden
+        self.input_weight = nn.Parameter(torch.empty(gates, width))
+        self.input_bias = nn.Parameter(torch.zeros(gates))
+        self.state_weight = nn.Parameter(torch.empty(gates, hidden))
+        self.state_bias = nn.Parameter(torch.zeros(gates))
+        reset(self.input_weight, self.state_weight, hidden)
+
+    def forward(self, x: Float[Tensor, "T B _"], live: Bool[Tensor, "T B"]) -> Float[Tensor, "T B _"]:
+        gates = F.linear(x, self.input_weight, self.input_bias)
+        start = x.new_zeros(x.shape[1], self.cell.parts * self.hidden)
+        return sequence(self.cell, gates, start, self.state_weight, self.state_bias, live, backward=self.backwards)
+
+
+def reset(input_weight: Tensor, state_weight: Tensor, hidden: int) -> None:
+    """Orthogonal recurrent weights for each gate, as Bahdanau et al. (2015, B.1) start; Glorot for the input."""
+    with torch.no_grad():
+        for gate in state_weight.split(hidden):
+            nn.init.orthogonal_(gate)
+        for gate in input_weight.split(hidden):
+            nn.init.xavier_uniform_(gate)
+
+
+class RecurrentReader(nn.Module):
+    """Layers of one or two directions, with dropout between them.
+
+    Shapes: x (T, B, width), live (T, B) -> (T, B, directions · hidden), and the last state of each direction (B, hidden)
+    """
+
+    def __init__(
+        self, width: int, hidden: int, *, cell: str = "gru", layers: int = 1, directions: int = 2, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.dropout = nn.Dropout(dropout)
+        widths = [width] + [directions * hidden] * (layers - 1)
+        self.layers = nn.ModuleList(
+            nn.ModuleList(Recurrent(size, hidden, cell, backward=backward) for backward in (False, True)[:directions])
+            for size in widths
+        )
+
+    def forward(
+        self, x: Float[Tensor, "T B _"], live: Bool[Tensor, "T B"]
+    ) -> tuple[Float[Tensor, "T B _"], list[Float[Tensor, "B _"]]]:
+        ends: list[Tensor] = []
+        for index, layer in enumerate(self.layers):
+            assert isinstance(layer, nn.ModuleList)
+            states = [direction(self.dropout(x) if index else x, live)[..., : self.hidden] for direction in layer]
+            ends = [states[0][-1], states[1][0]] if len(states) == 2 else [states[0][-1]]
+            x = torch.cat(states, -1) if len(states) == 2 else states[0]
+        return x, ends

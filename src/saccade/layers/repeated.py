@@ -1,0 +1,65 @@
+"""A linear map used at every step of a loop, whose weight gradient is one matrix product after the last step.
+
+Autograd would add to the gradient of the weight at each step: T small products, and the whole weight read and written
+T times. Here a step's backward only notes its input and its gradient; when the loop's first state is reached, which
+comes after all steps, the notes are joined and multiplied once.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+class Repeated:
+    """`weight` (out, in) for the steps of one loop: `start = begin(start)`, then `map(x, add)` at each step.
+
+    Every x must depend on what `begin` returned; that is what a recurrent state does.
+    """
+
+    def __init__(self, weight: Tensor) -> None:
+        self.weight = weight
+        self.notes: list[tuple[Tensor, Tensor]] = []
+
+    def begin(self, start: Tensor) -> Tensor:
+        """The loop's first state, tied to the weight."""
+        tied: Tensor = _Begin.apply(start, self.weight, self.notes)
+        return tied
+
+    def map(self, x: Tensor, add: Tensor) -> Tensor:
+        """add + x W', for (B, in) and what broadcasts to (B, out)."""
+        mapped: Tensor = _Map.apply(x, add, self.weight.detach(), self.notes)
+        return mapped
+
+
+class _Begin(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, start: Tensor, weight: Tensor, notes: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.notes = notes
+        return start.view_as(start)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        if not ctx.notes:
+            return grad, None, None
+        gradients, inputs = (torch.cat(parts) for parts in zip(*ctx.notes, strict=True))
+        ctx.notes.clear()
+        return grad, gradients.t() @ inputs, None
+
+
+class _Map(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, add: Tensor, weight: Tensor, notes: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.notes, ctx.add_shape = notes, add.shape
+        ctx.save_for_backward(x, weight)
+        return torch.addmm(add, x, weight.t())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        x, weight = ctx.saved_tensors
+        ctx.notes.append((grad, x))
+        added = grad if grad.shape == ctx.add_shape else grad.sum_to_size(ctx.add_shape)
+        return grad @ weight, added, None, None

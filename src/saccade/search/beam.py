@@ -1,0 +1,19 @@
+"""Beam search: the W most likely open texts of each input, side by side.
+
+At each step the 2W best of the W·V ways on are taken: those that end go to the finished texts, and the best W of the others
+stay open, so that a beam is never used up by endings. An input is done when no open text can still reach its n best.
+"""
+
+from torch import Tensor
+
+from saccade.search.candidates import Candidates, Choose, best
+from saccade.search.greedy import greedy
+
+
+def beam(width: int) -> Choose:
+    """The ways on of a beam this wide. A beam of one is greedy search: it ends where its only text ends."""
+
+    def choose(active: Tensor, totals: Tensor, log_probs: Tensor) -> Candidates:
+        return best(totals, log_probs, 2 * width)
+
+    return greedy if width == 1 else choose

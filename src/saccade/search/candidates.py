@@ -1,0 +1,97 @@
+"""Ways a text may go on, and the most likely of them.
+
+Everything after the writer's own numbers is small: it is kept on the CPU, and sums are float64 on every device.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from saccade.data.tokenizers import END
+
+# PAD and START come before END in every vocabulary: what may be written is everything from END on.
+FIRST = END
+VECTOR = 64
+NEVER = float("-inf")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """C ways on for each of B inputs: the hypothesis that goes on, its next token, and its log-probability then.
+
+    Shapes: parents, tokens, totals (B, C); a total of -inf marks a place that nobody takes.
+    """
+
+    parents: Tensor
+    tokens: Tensor
+    totals: Tensor
+
+    def only(self, chosen: Tensor) -> "Candidates":
+        """The same places, but only the chosen ones taken."""
+        return Candidates(self.parents, self.tokens, self.totals.masked_fill(~chosen, NEVER))
+
+    def first(self, count: int) -> "Candidates":
+        """The `count` most likely of each input; all, in their order, where there are no more."""
+        if self.totals.shape[1] <= count:
+            return self
+        best = self.totals.topk(count)
+        return Candidates(self.parents.gather(1, best.indices), self.tokens.gather(1, best.indices), best.values)
+
+    def of(self, rows: Tensor) -> "Candidates":
+        """Those of some inputs."""
+        return Candidates(self.parents[rows], self.tokens[rows], self.totals[rows])
+
+
+# From the numbers of the inputs (B,), the totals of their hypotheses (B, W) and the writer's log-probabilities (B, W, V).
+Choose = Callable[[Tensor, Tensor, Tensor], Candidates]
+
+
+def best(totals: Tensor, log_probs: Tensor, count: int) -> Candidates:
+    """The `count` most likely of the W·V ways on of each input, best first.
+
+    Sorting every number would cost more than a small model's step. The tokens are dealt into groups instead: the best
+    `count` tokens can only stand in the `count` groups with the best maxima, and just those groups are read.
+    """
+    W, V = log_probs.shape[1:]
+    size = V - FIRST
+    groups = _group_count(size, W, count)
+    maxima = _plus(totals, _maxima(log_probs, groups).cpu().double()).flatten(1)
+    chosen = maxima.topk(min(count, maxima.shape[1]), sorted=False).indices
+    parents = chosen // groups
+    tokens = (chosen % groups)[..., None] + torch.arange(FIRST, V, groups)
+    outside = tokens >= V
+    tokens = tokens.clamp(max=V - 1)
+    places = (parents[..., None] * V + tokens).flatten(1).to(log_probs.device)
+    values = log_probs.flatten(1).gather(1, places).cpu().double().view_as(tokens)
+    sums = _plus(totals.gather(1, parents), values).masked_fill(outside, NEVER)
+    top = sums.flatten(1).topk(min(count, W * size))
+    return Candidates(
+        parents.gather(1, top.indices // tokens.shape[2]), tokens.flatten(1).gather(1, top.indices), top.values
+    )
+
+
+def _group_count(size: int, W: int, count: int) -> int:
+    """As many groups as make their maxima about as many as the tokens read after; in whole vectors, which are faster."""
+    even = math.sqrt(2 * count * size / W)
+    return min(size, math.ceil(even / VECTOR) * VECTOR)
+
+
+def _maxima(log_probs: Tensor, groups: int) -> Tensor:
+    """The largest of every group, (B, W, groups): group g holds what may be written at g, g + groups, g + 2·groups, …"""
+    writable = log_probs[..., FIRST:]
+    whole = writable.shape[-1] // groups * groups
+    maxima: Tensor = writable[..., :whole].unflatten(-1, (-1, groups)).amax(-2)
+    rest = writable[..., whole:]
+    if rest.shape[-1]:
+        ahead = maxima[..., : rest.shape[-1]]
+        torch.maximum(ahead, rest, out=ahead)
+    return maxima
+
+
+def _plus(totals: Tensor, values: Tensor) -> Tensor:
+    """Totals with what comes next; a hypothesis that is gone stays gone, whatever the writer said of it."""
+    totals = totals[..., None]
+    return (totals + values).masked_fill(totals == NEVER, NEVER)

@@ -1,0 +1,10 @@
+"""Greedy search: the most likely next token, every time."""
+
+from torch import Tensor
+
+from saccade.search.candidates import Candidates, best
+
+
+def greedy(active: Tensor, totals: Tensor, log_probs: Tensor) -> Candidates:
+    """The one best way on for each input."""
+    return best(totals, log_probs, 1)

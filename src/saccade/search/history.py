@@ -1,0 +1,118 @@
+"""The steps behind a search, kept as they happened, and the way back through them from every text that was returned."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from saccade.data.tokenizers import END
+from saccade.search.candidates import NEVER, Candidates
+from saccade.search.hypothesis import Hypothesis, divisor
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One step: who was there, how the hypotheses went on, and where they looked.
+
+    Shapes: places (inputs), the row of each input in this step; weights (B, W, heads, keys)
+    """
+
+    places: Tensor
+    going: Candidates
+    weights: Mapping[str, Tensor]
+
+
+class Endings:
+    """The best texts of each input so far, best first, as the steps and hypotheses they ended in.
+
+    Shapes: all (inputs, count); a score of -inf marks a free place.
+    """
+
+    def __init__(self, inputs: int, count: int, penalty: float) -> None:
+        self.penalty = penalty
+        self.scores = torch.full((inputs, count), NEVER, dtype=torch.float64)
+        self.totals = self.scores.clone()
+        self.steps, self.parents, self.tokens = (torch.zeros(inputs, count, dtype=torch.long) for _ in range(3))
+
+    def add(self, active: Tensor, candidates: Candidates, step: int) -> None:
+        """Let these compete for a place; of equals, who came first stays."""
+        if not (candidates.totals > NEVER).any():
+            return
+        scores = candidates.totals / divisor(step + 1, self.penalty)
+        steps = torch.full_like(candidates.tokens, step)
+        joined = torch.cat((self.scores[active], scores), 1)
+        order = joined.sort(dim=1, descending=True, stable=True).indices[:, : self.scores.shape[1]]
+        fresh = (scores, candidates.totals, steps, candidates.parents, candidates.tokens)
+        for kept, new in zip((self.scores, self.totals, self.steps, self.parents, self.tokens), fresh, strict=True):
+            kept[active] = torch.cat((kept[active], new), 1).gather(1, order)
+
+    def worst(self, active: Tensor) -> Tensor:
+        """The score to beat for a place among those of each input, (B,)."""
+        return self.scores[active, -1]
+
+
+class History:
+    """All moments of a search."""
+
+    def __init__(self, inputs: int) -> None:
+        self.inputs = inputs
+        self.moments: list[Moment] = []
+        self._active: Tensor | None = None
+
+    def add(self, active: Tensor, going: Candidates, weights: Mapping[str, Tensor]) -> None:
+        """Keep a step; weights are copied, since a writer may use their room again."""
+        if self._active is not None and len(active) == len(self._active):
+            places = self.moments[-1].places
+        else:
+            places = torch.zeros(self.inputs, dtype=torch.long)
+            places[active] = torch.arange(len(active))
+        self._active = active
+        kept = {name: value.to("cpu", torch.float32, copy=True) for name, value in weights.items()}
+        self.moments.append(Moment(places, going, kept))
+
+    def hypotheses(self, endings: Endings) -> list[list[Hypothesis]]:
+        """The texts that these endings close, best first for each input."""
+        inputs, ranks = (endings.scores > NEVER).nonzero(as_tuple=True)
+        steps, parents, last = (kept[inputs, ranks] for kept in (endings.steps, endings.parents, endings.tokens))
+        tokens, rows = self._back(inputs, steps, parents, last)
+        looks = self._looks(inputs, steps, rows)
+        found: list[list[Hypothesis]] = [[] for _ in range(self.inputs)]
+        numbers = zip(inputs.tolist(), ranks.tolist(), steps.tolist(), tokens.tolist(), looks, strict=True)
+        for place, rank, step, written, look in numbers:
+            finished = written[step] == END
+            log_prob, score = float(endings.totals[place, rank]), float(endings.scores[place, rank])
+            found[place].append(Hypothesis(written[: step + (not finished)], log_prob, score, finished, look))
+        return found
+
+    def _back(self, inputs: Tensor, steps: Tensor, parents: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+        """The tokens of N texts and the hypotheses that wrote them, step by step, both (N, T)."""
+        tokens = torch.zeros(len(inputs), len(self.moments), dtype=torch.long)
+        rows = tokens.clone()
+        everyone = torch.arange(len(inputs))
+        tokens[everyone, steps], rows[everyone, steps] = last, parents
+        for step in range(len(self.moments) - 2, -1, -1):
+            moment = self.moments[step]
+            texts = (steps > step).nonzero().squeeze(1)
+            place, row = moment.places[inputs[texts]], rows[texts, step + 1]
+            tokens[texts, step] = moment.going.tokens[place, row]
+            rows[texts, step] = moment.going.parents[place, row]
+        return tokens, rows
+
+    def _looks(self, inputs: Tensor, steps: Tensor, rows: Tensor) -> Iterator[dict[str, Tensor]]:
+        """The weights along each text. Keys may become more or fewer from step to step: those that are not there get 0."""
+        names = list(self.moments[0].weights) if self.moments else []
+        joined = {name: self._joined(name, inputs, steps, rows) for name in names}
+        for text, step in enumerate(steps.tolist()):
+            widths = {name: max(m.weights[name].shape[-1] for m in self.moments[: step + 1]) for name in names}
+            yield {name: joined[name][text, :, : step + 1, : widths[name]].clone() for name in names}
+
+    def _joined(self, name: str, inputs: Tensor, steps: Tensor, rows: Tensor) -> Tensor:
+        """The weights of N texts under one name, (N, heads, T, keys)."""
+        all_weights = [moment.weights[name] for moment in self.moments]
+        widest = max(weights.shape[-1] for weights in all_weights)
+        joined = torch.zeros(len(inputs), all_weights[0].shape[2], len(all_weights), widest)
+        for step, (moment, weights) in enumerate(zip(self.moments, all_weights, strict=True)):
+            texts = (steps >= step).nonzero().squeeze(1)
+            joined[texts, :, step, : weights.shape[-1]] = weights[moment.places[inputs[texts]], rows[texts, step]]
+        return joined

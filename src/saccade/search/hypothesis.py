@@ -1,0 +1,31 @@
+"""What search gives back: a text that was written, how likely it was, and where was looked while writing it."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def divisor(length: int, penalty: float) -> Tensor:
+    """What a log-probability is divided by to rank texts of different lengths: length ** penalty, kept finite.
+
+    0 ranks by the plain sum, which favors short texts; 1 by the mean over the tokens, END among them.
+    """
+    power = torch.tensor(float(length), dtype=torch.float64) ** penalty
+    return power.clamp(max=torch.finfo(torch.float64).max)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One text for one input.
+
+    `log_prob` is the sum over its tokens as the writer gave them, END included, and `score` is what it was ranked by.
+    `finished` is false where the length limit came before END. `looks` is empty unless asked for; each entry is
+    (heads, steps, keys), one row per token written, END included.
+    """
+
+    tokens: list[int]
+    log_prob: float
+    score: float
+    finished: bool
+    looks: dict[str, Tensor]

@@ -1,0 +1,81 @@
+"""The one loop of all searches: step, choose, put what ended aside, let finished inputs go."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.data.tokenizers import END, START
+from saccade.errors import SaccadeError, ShapeError
+from saccade.search.candidates import FIRST, NEVER, Candidates, Choose
+from saccade.search.config import Config
+from saccade.search.history import Endings, History
+from saccade.search.hypothesis import divisor
+from saccade.writers.sequential import State, Step, Writer
+
+
+@torch.inference_mode()
+def walk(
+    writer: Writer,
+    memory: Any,
+    config: Config,
+    choose: Choose,
+    *,
+    width: int,
+    inputs: int,
+    looks: bool,
+    device: torch.device | None,
+) -> tuple[History, Endings]:
+    """Follow up to `width` open hypotheses of each input to the end; `choose` says how they go on."""
+    history, endings = History(inputs), Endings(inputs, config.n_best, config.length_penalty)
+    longest = divisor(config.max_length, config.length_penalty)
+    active, totals = torch.arange(inputs), torch.zeros(inputs, 1, dtype=torch.float64)
+    tokens, state = torch.full((inputs, 1), START, device=device), writer.start(memory)
+    for number in range(config.max_length):
+        step = _stepped(writer, tokens, state)
+        candidates = choose(active, totals, step.log_probs)
+        _refuse_nan(active, totals, candidates, step.log_probs, number)
+        ended = candidates.tokens == END
+        endings.add(active, candidates.only(ended), number)
+        going = candidates.only(~ended).first(width)
+        history.add(active, going, step.glance() if looks else {})
+        if number + 1 == config.max_length:
+            endings.add(active, going, number)
+            break
+        # More tokens can only lower a log-probability, and no text is longer than the limit: a hypothesis whose total,
+        # spread over the longest text, does not reach the last place cannot reach it later.
+        stay = (going.totals.amax(1) / longest > endings.worst(active)).nonzero().squeeze(1)
+        if len(stay) == 0:
+            break
+        going = going.of(stay)
+        state = _selected(step.state, stay, going.parents, step.log_probs)
+        active, totals, tokens = active[stay], going.totals, going.tokens.to(step.log_probs.device)
+    return history, endings
+
+
+def _stepped(writer: Writer, tokens: Tensor, state: Any) -> Step:
+    step = writer.step(tokens, state)
+    shape = tuple(step.log_probs.shape)
+    if len(shape) != 3 or shape[:2] != tuple(tokens.shape) or shape[2] <= FIRST:
+        expected = f"({tokens.shape[0]}, {tokens.shape[1]}, vocabulary of {FIRST + 1} or more)"
+        raise ShapeError(f"log_probs of a step: expected {expected}, got {shape}")
+    return step
+
+
+def _refuse_nan(active: Tensor, totals: Tensor, candidates: Candidates, log_probs: Tensor, number: int) -> None:
+    """NaN ranks above every number, so one look at the best is enough; what may not be written is looked at by itself."""
+    unwritten = log_probs[..., :FIRST].amax(-1).cpu().double().masked_fill(totals == NEVER, NEVER)
+    wrong = ~((candidates.totals.amax(1) < float("inf")) & (unwritten.amax(1) < float("inf")))
+    if wrong.any():
+        place = int(active[wrong][0])
+        raise SaccadeError(
+            f"log_probs of step {number}, input {place}: expected numbers or -inf, got NaN or inf from the writer"
+        )
+
+
+def _selected(state: State, rows: Tensor, parents: Tensor, log_probs: Tensor) -> State:
+    """The state in its new order; left alone where nothing changes."""
+    B, W = log_probs.shape[:2]
+    if len(rows) == B and parents.shape[1] == W and torch.equal(parents, torch.arange(W).expand_as(parents)):
+        return state
+    return state.select(rows.to(log_probs.device), parents.to(log_probs.device))

@@ -1,0 +1,96 @@
+"""Sampling: the next token drawn by its probability, after temperature, top-k and top-p.
+
+Each draw depends on the seed, the position of its input and the number of its sample, and on nothing else: not on the other
+inputs of the batch, nor on how many samples are drawn, nor on torch's generator. Drawing is done on the CPU.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from saccade.search.candidates import FIRST, NEVER, Candidates, Choose, best
+from saccade.search.config import Config
+
+LARGEST = 2**64
+BLOCK = 128  # numbers summed at once, which is faster than a running sum of all
+BELOW_ONE = 1 - 2**-53
+HOTTEST = 1e30  # beyond it, and below its inverse, float32 knows no difference
+
+
+def sampling(config: Config, positions: Sequence[int]) -> Choose:
+    """Ways on drawn at random, `config.n_best` for each input; `positions` names the random numbers of each."""
+    sources = [[_source(config.seed, position, sample) for sample in range(config.n_best)] for position in positions]
+
+    def choose(active: Tensor, totals: Tensor, log_probs: Tensor) -> Candidates:
+        uniform = [[source.random() for source in sources[place]] for place in active.tolist()]
+        return _drawn(totals, log_probs, torch.tensor(uniform, dtype=torch.float64), config)
+
+    return choose
+
+
+def _source(seed: int, position: int, sample: int) -> np.random.Generator:
+    """Philox counts through 2**256 numbers under a key: the key is the seed and the input, the highest digit the sample."""
+    key = np.array([seed % LARGEST, position % LARGEST], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, 0, sample], dtype=np.uint64)))
+
+
+def _drawn(totals: Tensor, log_probs: Tensor, uniform: Tensor, config: Config) -> Candidates:
+    """One way on for each number of `uniform` (B, N): all N from one hypothesis at the first step, one from each later."""
+    B, W = totals.shape
+    values, tokens = _kept(log_probs, config)
+    peak = values.amax(-1, keepdim=True)
+    gone = (totals[..., None] == NEVER) | (peak == NEVER)
+    temperature = min(max(config.temperature, 1 / HOTTEST), HOTTEST)
+    likely = (values - peak.masked_fill(gone, 0.0)).div_(temperature).exp_()
+    choice = _picked(_nucleus(likely, config.top_p), uniform.reshape(B, W, -1))
+    # A row with NaN or inf in it has no distribution to draw from; it is passed on as NaN, for the loop to refuse.
+    chosen = torch.where(peak < float("inf"), values.gather(-1, choice), float("nan"))
+    sums = (totals[..., None] + chosen.double()).masked_fill(gone, NEVER)
+    parents = torch.arange(W)[:, None].expand_as(choice)
+    return Candidates(parents.flatten(1), tokens.gather(-1, choice).flatten(1), sums.flatten(1))
+
+
+def _kept(log_probs: Tensor, config: Config) -> tuple[Tensor, Tensor]:
+    """What may be drawn and its tokens, (B, W, M)."""
+    B, W, V = log_probs.shape
+    if config.top_k:
+        top = best(torch.zeros(B * W, 1, dtype=torch.float64), log_probs.reshape(B * W, 1, V), config.top_k)
+        return top.totals.unflatten(0, (B, W)), top.tokens.unflatten(0, (B, W))
+    writable = log_probs[..., FIRST:].cpu()
+    return writable.to(torch.promote_types(writable.dtype, torch.float32)), torch.arange(FIRST, V).expand(B, W, -1)
+
+
+def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
+    """The fewest of the likeliest that together reach `top_p` of the whole, and their equals; the others become 0."""
+    if top_p == 1:
+        return probabilities
+    # NumPy sorts numbers without their places, which is all that is needed here, and several times faster.
+    ordered = torch.from_numpy(np.sort(probabilities.numpy())).flip(-1)
+    reached = ordered.cumsum(-1, dtype=torch.float64)
+    beyond = reached - ordered >= top_p * reached[..., -1:]
+    least = ordered.masked_fill(beyond, float("inf")).amin(-1, keepdim=True)
+    return probabilities.masked_fill(probabilities < least, 0.0)
+
+
+def _picked(probabilities: Tensor, uniform: Tensor) -> Tensor:
+    """Where each number (…, N) falls in a row (…, M) of probabilities: first its block, then its place in the block."""
+    blocks = pad(probabilities, (0, -probabilities.shape[-1] % BLOCK)).unflatten(-1, (-1, BLOCK))
+    block, rest = _inverse(blocks.sum(-1), uniform)
+    inside, _ = _inverse(blocks.gather(2, block[..., None].expand(*block.shape, BLOCK)), rest[..., None])
+    return (block * BLOCK + inside.squeeze(-1)).clamp(max=probabilities.shape[-1] - 1)
+
+
+def _inverse(weights: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """The first place where the running sum exceeds each number's share of the whole, and how far into it the number is.
+
+    It is never a place of weight 0; only rows of NaN, or of nothing but 0, would lead past the end.
+    """
+    sums = weights.cumsum(-1, dtype=torch.float64)
+    target = uniform * sums[..., -1:]
+    place = torch.searchsorted(sums, target, right=True).clamp(max=sums.shape[-1] - 1)
+    weight = weights.double().gather(-1, place)
+    rest = (target - sums.gather(-1, place) + weight) / weight
+    return place, rest.clamp(0.0, BELOW_ONE)

@@ -1,0 +1,33 @@
+"""One file per paper. A system's name is its module's name; its module holds `Config`, `Model` and `TASK`.
+
+Importing this package imports no system, and so no torch.
+"""
+
+import ast
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+from saccade.errors import UnknownName
+
+_HERE = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """All systems."""
+    return sorted(path.stem for path in _HERE.glob("*.py") if path.stem not in ("__init__", "system"))
+
+
+def load(name: str) -> ModuleType:
+    """The module of this system."""
+    if name not in names():
+        raise UnknownName("system", name, names())
+    return importlib.import_module(f"saccade.systems.{name}")
+
+
+def sentence(name: str) -> dict[str, str]:
+    """The paper, and what the system reads, attends to and writes: its docstring, read without importing it."""
+    text = ast.get_docstring(ast.parse((_HERE / f"{name}.py").read_text(encoding="utf-8"))) or ""
+    lines = text.splitlines()
+    told = {key.lower(): value.strip() for key, _, value in (line.partition(":") for line in lines[1:]) if value}
+    return {"name": name, "paper": lines[0] if lines else "", **told}

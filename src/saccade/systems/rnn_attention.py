@@ -1,0 +1,173 @@
+"""Neural machine translation by jointly learning to align and translate (Bahdanau, Cho and Bengio 2015).
+
+Reads: a sequence of tokens, with a recurrent network in both directions.
+Attends: the writer's last state looks at every place of the source, at every step.
+Writes: a sequence of tokens, with a recurrent network that is fed what it saw.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.attention import Attended, Mask, attend, lengths, make_normalizer, make_score
+from saccade.attention.score import Prepared
+from saccade.config import Count, Positive, Share
+from saccade.data.text import TextBatch
+from saccade.data.tokenizers import PAD, START
+from saccade.kernels import cells
+from saccade.layers.cross_entropy import linear_cross_entropy
+from saccade.layers.recurrent import RecurrentReader, cell_named, reset
+from saccade.layers.repeated import Repeated
+from saccade.systems.system import System
+from saccade.writers.sequential import Step
+
+TASK = "text_to_text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes and parts of the model; the paper's are embedding=620, hidden=1000, readout=500."""
+
+    embedding: Positive = 256
+    "Width of a token's vector."
+    hidden: Positive = 256
+    "Width of the writer's state, and of the reader's in each direction."
+    readout: Count = 128
+    "Width of the layer before the output (maxout of pairs); 0: none, the output reads the state alone."
+    cell: Literal["gru", "lstm"] = "gru"
+    "The recurrent unit, of reader and writer."
+    layers: Positive = 1
+    "Layers of the reader."
+    directions: Literal[1, 2] = 2
+    "1: the reader goes forward only. 2: also backward."
+    score: str = "additive"
+    "How a state and a place of the source are compared: any name of the catalog of scores."
+    normalize: str = "softmax"
+    "How scores become weights: softmax, sparsemax, entmax15 …"
+    places: Positive = 200
+    "Longest source that the location score can look at; other scores have no limit."
+    dropout: Share = 0.0
+    "Share of embedding and readout numbers struck out in training."
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What was read: the keys as the score wants them, what is taken home, where it ends, and the first state."""
+
+    keys: Prepared
+    values: Float[Tensor, "B K C"]
+    mask: Mask
+    lengths: Int[Tensor, " B"]
+    start: Float[Tensor, "B S"]
+
+    def select(self, inputs: Tensor) -> "Memory":
+        """The memory of some inputs."""
+        spoiled = self.keys.spoiled
+        keys = self.keys._replace(key=self.keys.key[inputs], spoiled=None if spoiled is None else spoiled[inputs])
+        kept = self.lengths[inputs]
+        return Memory(keys, self.values[inputs], lengths(kept), kept, self.start[inputs])
+
+
+@dataclass(frozen=True)
+class State:
+    """The writer between two steps, (B, W, S), over the memory that its hypotheses share."""
+
+    memory: Memory
+    hidden: Float[Tensor, "B W S"]
+
+    def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
+        """These inputs, and of each these hypotheses."""
+        everything = torch.equal(inputs, torch.arange(len(self.hidden)))
+        return State(self.memory if everything else self.memory.select(inputs), self.hidden[inputs[:, None], hypotheses])
+
+
+class Model(System):
+    """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.cell = cell_named(config.cell)
+        width, hidden, seen = config.embedding, config.hidden, config.directions * config.hidden
+        gates = self.cell.gates * hidden
+        self.source_embedding = nn.Embedding(source_size, width, PAD)
+        self.target_embedding = nn.Embedding(target_size, width, PAD)
+        self.reader = RecurrentReader(
+            width, hidden, cell=config.cell, layers=config.layers, directions=config.directions, dropout=config.dropout
+        )
+        self.score = make_score(config.score, query_width=hidden, key_width=seen, keys=config.places)
+        self.query_map = nn.Linear(hidden, seen, bias=False) if self.score.one_width and seen != hidden else nn.Identity()
+        self.normalize = make_normalizer(config.normalize)
+        self.start_map = nn.Linear(hidden, self.cell.parts * hidden)
+        self.word_weight = nn.Parameter(torch.empty(gates, width))
+        self.context_weight = nn.Parameter(torch.empty(gates, seen))
+        self.state_weight = nn.Parameter(torch.empty(gates, hidden))
+        self.word_bias = nn.Parameter(torch.zeros(gates))
+        self.state_bias = nn.Parameter(torch.zeros(gates))
+        self.readout = nn.Linear(hidden + seen + width, 2 * config.readout) if config.readout else None
+        self.output = nn.Linear(config.readout or hidden, target_size)
+        self.dropout = nn.Dropout(config.dropout)
+        reset(self.word_weight, self.state_weight, hidden)
+        reset(self.context_weight, self.state_weight, hidden)
+
+    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+        """Annotations h_j of every place (eq. 7), and the first state from the reader's last word (A.2.2)."""
+        live = torch.arange(source.shape[1])[:, None] < source_lengths
+        words = self.dropout(self.source_embedding(source.t()))
+        states, ends = self.reader(words, live)
+        annotations = states.transpose(0, 1)
+        start = torch.tanh(self.start_map(ends[-1]))
+        return Memory(self.score.prepare(annotations), annotations, lengths(source_lengths), source_lengths, start)
+
+    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+        """Sum over the target's tokens of −log p(token | those before it, source)."""
+        memory = self.read(batch.source, batch.source_lengths)
+        B, T = batch.target.shape
+        before = torch.cat((batch.target.new_full((B, 1), START), batch.target[:, :-1]), 1)
+        words = self.dropout(self.target_embedding(before.t()))
+        gates = F.linear(words, self.word_weight, self.word_bias)
+        state_map, context_map = Repeated(self.state_weight), Repeated(self.context_weight)
+        state = state_map.begin(context_map.begin(memory.start))
+        states, contexts = [], []
+        for t in range(T):
+            seen = self._look(state[:, None], memory).context[:, 0]
+            x = context_map.map(seen, gates[t])
+            a = state_map.map(state[:, : self.config.hidden], self.state_bias)
+            state = cells.step(self.cell, x, a, state)
+            states.append(state[:, : self.config.hidden])
+            contexts.append(seen)
+        live = torch.arange(T)[:, None] < batch.target_lengths
+        read = self._read_out(torch.stack(states)[live], torch.stack(contexts)[live], words[live])
+        return linear_cross_entropy(read, self.output.weight, self.output.bias, batch.target.t()[live], smoothing)
+
+    def start(self, memory: Memory) -> State:
+        """Nothing written yet."""
+        return State(memory, memory.start[:, None])
+
+    def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
+        """One more token for every hypothesis."""
+        words, hidden = self.target_embedding(tokens), state.hidden[..., : self.config.hidden]
+        attended = self._look(state.hidden, state.memory)
+        x = F.linear(words, self.word_weight, self.word_bias) + F.linear(attended.context, self.context_weight)
+        a = F.linear(hidden, self.state_weight, self.state_bias)
+        following = cells.step(self.cell, x.flatten(0, 1), a.flatten(0, 1), state.hidden.flatten(0, 1))
+        following = following.unflatten(0, tokens.shape)
+        read = self._read_out(following[..., : self.config.hidden], attended.context, words)
+        log_probs = torch.log_softmax(self.output(read), -1)
+        return Step(log_probs, State(state.memory, following), lambda: {"attention": attended.weights()[:, :, None]})
+
+    def _look(self, state: Float[Tensor, "B W S"], memory: Memory) -> Attended:
+        """Context c_i from the last state s_{i-1} (eq. 5–6)."""
+        query = self.query_map(state[..., : self.config.hidden])
+        return attend(query, memory.keys, memory.values, score=self.score, mask=memory.mask, normalize=self.normalize)
+
+    def _read_out(self, state: Tensor, context: Tensor, word: Tensor) -> Tensor:
+        """The deep output's layer of maxout pairs (A.2.2)."""
+        if self.readout is None:
+            return self.dropout(state)
+        pairs: Tensor = self.readout(torch.cat((state, context, word), -1))
+        return self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1))

@@ -1,0 +1,12 @@
+"""What stands around a model of one kind: how examples become batches, predictions become scores, looks become pictures.
+
+A task's module holds `Config` and `Task`; a system names its task.
+"""
+
+import importlib
+from types import ModuleType
+
+
+def load(name: str) -> ModuleType:
+    """The module of this task."""
+    return importlib.import_module(f"saccade.tasks.{name}")

@@ -1,0 +1,218 @@
+"""Checkpoints of a run: saved whole or not at all, checked before they are used, the newest few and the best kept.
+
+The directories are the truth. LAST and BEST are for people and scripts, and for telling that a directory is gone;
+a kill may leave them one save behind, and nothing depends on that.
+"""
+
+import contextlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import Tensor
+
+from saccade.errors import DataError, UsageError
+from saccade.training import documents, files, packing, shelf, stored
+
+STEM = re.compile(r"[a-z][a-z0-9_]{0,63}")
+LEFTOVERS = (".tmp-", ".del-")
+ATTEMPTS = 100  # how often a reader looks again because the trainer changes things under its hands
+
+
+def _at(point: str) -> None:
+    """Called after each write, sync and rename of a save: where tests kill the process or break the disk."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What was saved at a step."""
+
+    step: int
+    path: Path
+    tensors: dict[str, dict[str, Tensor]]
+    """By file and name, such as `tensors["model"]["output.weight"]`."""
+    state: dict[str, Any]
+    passed_over: list[str]
+    """One line for each newer checkpoint that is damaged; mostly empty."""
+
+
+class Checkpoints:
+    """The checkpoints in RUN/checkpoints, for one writer (see `lock`) and any number of readers."""
+
+    def __init__(self, run: Path, keep: int = 3) -> None:
+        if keep < 1:
+            raise UsageError(f"keep must be at least 1, got {keep}")
+        self.run = run
+        self.keep = keep
+        self.folder = run / "checkpoints"
+
+    def save(
+        self, step: int, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any], *, best: bool = False
+    ) -> Path:
+        """Store a checkpoint; once this returns, no kill loses it until `keep` newer ones are stored."""
+        contents, aliases = _contents(step, tensors, state)
+        try:
+            files.make_directory(self.folder, _at)
+            self.sweep()
+            files.require_room(self.folder, sum(map(len, contents.values())))
+            serial = 1 + max((entry.serial for entry in shelf.published(self.folder)), default=0)
+            path = self._publish(contents, stored.draw_up(step, serial, best, contents, aliases))
+            for pointer in ("LAST", "BEST") if best else ("LAST",):
+                files.replace(self.folder / pointer, shelf.pointer_text(pointer, path.name), _at)
+            self._retire(path.name)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                self.sweep()
+            if isinstance(error, OSError):
+                raise files.trouble(f"save step {step}", self.folder, error) from error
+            raise
+        return path
+
+    def load(self, which: Literal["last", "best"] | int = "last") -> Checkpoint:
+        """The newest whole checkpoint, the best, or that of a step, every byte checked."""
+        for _ in range(ATTEMPTS):
+            entries = shelf.published(self.folder)
+            try:
+                found = self._load(which, entries)
+                if not found.passed_over or entries == shelf.published(self.folder):
+                    return found
+            except DataError:
+                if entries == shelf.published(self.folder):
+                    raise
+        return self._load(which, shelf.published(self.folder))
+
+    def steps(self) -> list[int]:
+        """The steps of all published checkpoints, in order."""
+        return sorted(shelf.places(self.folder))
+
+    def sweep(self) -> None:
+        """Put right what a kill left behind; for the single writer, before it begins."""
+        if not self.folder.is_dir():
+            return
+        present = list(self.folder.iterdir())
+        for path in present:
+            if path.name.startswith(LEFTOVERS):
+                files.remove(path)
+        for path in present:
+            if path.name.startswith(shelf.REPLACED):
+                self._settle(path)
+
+    def _load(self, which: Literal["last", "best"] | int, entries: list[shelf.Entry]) -> Checkpoint:
+        if not entries:
+            raise DataError(f"no checkpoint in {self.run}; train first, or name the directory of another run")
+        if which == "last":
+            return self._newest(entries)
+        entry = self._best(entries) if which == "best" else self._of_step(entries, which)
+        try:
+            return _read(entry)
+        except DataError as error:
+            others = ", ".join(str(other.step) for other in reversed(entries) if other is not entry) or "none"
+            raise DataError(f"{error}; take another step ({others}) or put the file back") from error
+
+    def _newest(self, entries: list[shelf.Entry]) -> Checkpoint:
+        passed: list[tuple[shelf.Entry, str]] = []
+        for entry in sorted(entries, key=lambda entry: entry.serial > 0):  # unreadable manifests might be the newest
+            try:
+                found = _read(entry)
+            except DataError as error:
+                passed.append((entry, str(error)))
+                continue
+            newer = [line for other, line in passed if other.serial or other.step > entry.step]
+            return replace(found, passed_over=self._gone(entries) + newer)
+        raise DataError(f"no whole checkpoint in {self.run}: {passed[0][1]}; put the file back or train anew")
+
+    def _gone(self, entries: list[shelf.Entry]) -> list[str]:
+        """A line if LAST names a checkpoint that is not there."""
+        try:
+            name = shelf.pointed(self.folder, "LAST")
+        except DataError:
+            return []  # the directories are the truth
+        if name is None or name in {entry.name for entry in entries}:
+            return []
+        return [f"{self.folder / name} is missing"]
+
+    def _best(self, entries: list[shelf.Entry]) -> shelf.Entry:
+        """What BEST names, or a newer one marked best that a kill kept from being named."""
+        marked = next((entry for entry in entries if entry.best), None)
+        name = shelf.pointed(self.folder, "BEST")
+        if name is None:
+            if marked is None:
+                raise DataError(f"no best checkpoint in {self.run} yet; take the last one")
+            return marked
+        named = next((entry for entry in entries if entry.name == name), None)
+        if named is None:
+            raise DataError(f"{self.folder / name} is missing, which BEST names; take the last one or another step")
+        return marked if marked and named.serial and marked.serial > named.serial else named
+
+    def _of_step(self, entries: list[shelf.Entry], step: int) -> shelf.Entry:
+        for entry in entries:
+            if entry.step == step:
+                return entry
+        raise DataError(f"no checkpoint of step {step} in {self.run}; there are {', '.join(map(str, self.steps()))}")
+
+    def _publish(self, contents: Mapping[str, bytes], manifest: stored.Manifest) -> Path:
+        path = self.folder / shelf.directory_name(manifest.step)
+        aside = files.unused(self.folder / f".tmp-{path.name}")
+        stored.write_all(aside, contents, manifest, _at)
+        replaced = path.with_name(shelf.REPLACED + path.name)
+        if path.exists():
+            path.rename(replaced)
+            _at(f"rename {replaced.name}")
+        aside.rename(path)
+        _at(f"rename {path.name}")
+        files.sync_directory(self.folder, _at)
+        if replaced.exists():
+            self._settle(replaced)
+        return path
+
+    def _settle(self, replaced: Path) -> None:
+        """End a replacement that was begun: the old one goes if the new one is there, and comes back if not."""
+        path = replaced.with_name(replaced.name.removeprefix(shelf.REPLACED))
+        if path.exists():
+            self._discard([replaced])
+        else:
+            replaced.rename(path)
+            files.sync_directory(self.folder, _at)
+
+    def _retire(self, newest: str) -> None:
+        """Let go of all but the newest and the best; the one just saved stays even if the disk cannot read it back."""
+        entries = shelf.published(self.folder)
+        marked = [entry for entry in entries if entry.best]
+        kept = {newest, *(entry.name for entry in entries[: self.keep] + marked[:1])}
+        with contextlib.suppress(DataError):
+            kept.add(shelf.pointed(self.folder, "BEST") or "")
+        self._discard([entry.path for entry in entries if entry.name not in kept])
+
+    def _discard(self, paths: list[Path]) -> None:
+        """Delete directories that nobody may see half deleted: renamed first, the names put on the disk, then emptied."""
+        doomed = []
+        for path in paths:
+            doomed.append(path.rename(files.unused(path.with_name(f".del-{path.name}"))))
+            _at(f"rename {doomed[-1].name}")
+        if doomed:
+            files.sync_directory(self.folder, _at)
+        for path in doomed:
+            files.remove(path)
+            _at(f"delete {path.name}")
+
+
+def _contents(
+    step: int, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]
+) -> tuple[dict[str, bytes], dict[str, packing.Aliases]]:
+    """The files of a checkpoint in memory, and their tied names; whatever cannot be stored is refused here."""
+    if step < 0:
+        raise UsageError(f"step must be 0 or more, got {step}")
+    contents, aliases = {}, {}
+    for stem, group in tensors.items():
+        if not STEM.fullmatch(stem):
+            raise UsageError(f"{stem!r} cannot name a file of tensors; use small letters, digits and _")
+        contents[stem + stored.TENSORS], aliases[stem + stored.TENSORS] = packing.pack(group, stem)
+    contents[stored.STATE] = documents.encode(dict(state), "state")
+    return contents, aliases
+
+
+def _read(entry: shelf.Entry) -> Checkpoint:
+    tensors, state = stored.read_all(entry.path, stored.read_manifest(entry.path, entry.step))
+    return Checkpoint(entry.step, entry.path, tensors, state, [])

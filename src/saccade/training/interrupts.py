@@ -1,0 +1,47 @@
+"""Ctrl-C and its kin, seen between two steps, so that a checkpoint can be written first."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from saccade.errors import SaccadeError
+
+
+@dataclass
+class Signals:
+    """The signal that asked for the end, if one did."""
+
+    number: int = 0
+
+
+class Interrupted(SaccadeError):
+    """Somebody asked for the end: 130 for Ctrl-C, 143 for a polite kill."""
+
+    def __init__(self, text: str, number: int) -> None:
+        super().__init__(text)
+        self.exit_code = 128 + number
+
+
+@contextmanager
+def watched() -> Iterator[Signals]:
+    """Inside the block the first signal is noted, the second one ends the program at once."""
+    seen = Signals()
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may listen
+        yield seen
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if seen.number:
+            raise KeyboardInterrupt
+        seen.number = number
+
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {getattr(signal, name): signal.signal(getattr(signal, name), note) for name in names}
+    try:
+        yield seen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,73 @@
+"""log.jsonl: one JSON object a line, for every few steps and every validation."""
+
+import json
+import resource
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade.training.trainer import Report
+
+
+class Journal:
+    """The log of a run. What a resumed run writes again is cut off first, so that the log tells one story."""
+
+    def __init__(self, run: Path, step: int) -> None:
+        self.path = run / "log.jsonl"
+        kept = [line for line in self._lines() if line["step"] <= step]
+        temporary = self.path.with_name(".tmp-log.jsonl")
+        temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+        temporary.replace(self.path)
+        self._since = (time.perf_counter(), kept[-1].get("tokens", 0) if kept else 0)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """Whole lines only: a kill may have cut the last one."""
+        found = []
+        for line in self.path.read_bytes().splitlines() if self.path.exists() else []:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                break
+            if not isinstance(entry, dict) or not isinstance(entry.get("step"), int):
+                break
+            found.append(entry)
+        return found
+
+    def step(self, report: Report) -> dict[str, Any]:
+        """Note an update."""
+        now, (then, tokens) = time.perf_counter(), self._since
+        self._since = (now, report.tokens)
+        return self._add({
+            "event": "skipped" if report.skipped else "step",
+            "step": report.step,
+            "epoch": report.epoch,
+            "tokens": report.tokens,
+            "loss": report.loss,
+            "rate": report.rate,
+            "grad_norm": report.grad_norm,
+            "tokens_per_second": round((report.tokens - tokens) / max(now - then, 1e-9)),
+            "rss_mb": resident_megabytes(),
+            "time": round(time.time(), 3),
+        })  # fmt: skip
+
+    def valid(self, step: int, scores: Mapping[str, Mapping[str, float]], best: bool) -> dict[str, Any]:
+        """Note a validation."""
+        return self._add({"event": "valid", "step": step, "best": best, "scores": scores, "time": round(time.time(), 3)})
+
+    def _add(self, entry: dict[str, Any]) -> dict[str, Any]:
+        # A loss that is not finite is not JSON: it is written as text.
+        safe = {key: str(value) if value != value or value in (float("inf"), -float("inf")) else value
+                for key, value in entry.items()}  # fmt: skip
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(safe) + "\n")
+        return safe
+
+
+def resident_megabytes() -> int:
+    """Memory in use now, or where that cannot be told, the most that ever was."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * resource.getpagesize() // 2**20
+    except (OSError, IndexError, ValueError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

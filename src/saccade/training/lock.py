@@ -1,0 +1,103 @@
+"""One writer for each run: a lock that the system takes back when its holder dies, however it dies."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from saccade.errors import SaccadeError, UsageError
+
+_held: set[int] = set()
+
+if sys.platform == "win32":
+    import msvcrt
+
+    FAR = 2**30  # beyond the process id, which others must be able to read
+
+    def _take(descriptor: int) -> bool:
+        """Whether this process now holds the lock."""
+        os.lseek(descriptor, FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _take(descriptor: int) -> bool:
+        """Whether this process now holds the lock."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _let_go() -> None:
+        """In a forked worker: its copy of the file would hold the lock after the trainer is gone."""
+        for descriptor in _held:
+            os.close(descriptor)
+        _held.clear()
+
+    os.register_at_fork(after_in_child=_let_go)
+
+
+@contextlib.contextmanager
+def locked(run: Path) -> Iterator[None]:
+    """Be the only writer of a run, or be told the process that is."""
+    descriptor = _acquire(run)
+    _held.add(descriptor)
+    try:
+        yield
+    finally:
+        if descriptor in _held:  # not in a forked worker, where the number may by now be another file
+            _held.remove(descriptor)
+            os.close(descriptor)
+
+
+def _acquire(run: Path) -> int:
+    path = run / ".lock"
+    while True:
+        try:
+            run.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise _unlockable(path, error) from error
+        try:
+            if not _take(descriptor):
+                raise UsageError(f"run {run} is in use by {_holder(descriptor)}; wait for it, stop it, or name another run")
+            if _is_still_there(path, descriptor):
+                _sign(descriptor)
+                return descriptor
+        except OSError as error:
+            os.close(descriptor)
+            raise _unlockable(path, error) from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # the run was removed between opening and locking: lock the one that is there now
+
+
+def _is_still_there(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _sign(descriptor: int) -> None:
+    os.ftruncate(descriptor, 0)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, f"{os.getpid()}\n".encode())
+
+
+def _holder(descriptor: int) -> str:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    text = os.read(descriptor, 20).decode(errors="replace").strip()
+    return f"process {text}" if text.isdecimal() else "another process"
+
+
+def _unlockable(path: Path, error: OSError) -> SaccadeError:
+    return SaccadeError(f"cannot lock {path}: {error.strerror}; choose a run directory on a disk you can write to")

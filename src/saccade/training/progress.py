@@ -1,0 +1,122 @@
+"""How a training looks: a bar on a terminal, a plain line now and then elsewhere, JSON lines for machines, or nothing."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from saccade.training.trainer import Report
+from saccade.view.labels import visible
+
+SECONDS = 10.0  # between two plain lines
+
+
+def told(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """Scores on one line: the whole first, then each group."""
+    return " · ".join(f"{name} {part['exact']:.2%} exact (loss {part['loss']:.4f})" for name, part in scores.items())
+
+
+class Quiet:
+    """Says nothing."""
+
+    def note(self, text: str) -> None:
+        """A sentence for the user."""
+
+    def begin(self, step: int, steps: int) -> None:
+        """Training starts at this step, of so many."""
+
+    def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
+        """An update was made; `entry` is what the log says of it, if it does."""
+
+    def valid(self, entry: Mapping[str, Any]) -> None:
+        """A validation was made."""
+
+    def end(self) -> None:
+        """Training is over, or interrupted."""
+
+
+class Machine(Quiet):
+    """Every line of the log, on standard output."""
+
+    def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
+        """A log line."""
+        if entry is not None:
+            print(json.dumps(entry), flush=True)
+
+    def valid(self, entry: Mapping[str, Any]) -> None:
+        """A log line."""
+        print(json.dumps(entry), flush=True)
+
+
+class Lines(Quiet):
+    """Plain lines on standard error, one every few seconds."""
+
+    def __init__(self) -> None:
+        self.steps, self.spoke = 0, 0.0
+
+    def note(self, text: str) -> None:
+        """At once."""
+        print(visible(text), file=sys.stderr, flush=True)
+
+    def begin(self, step: int, steps: int) -> None:
+        """Remember how far it goes."""
+        self.steps = steps
+
+    def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
+        """If the last line is a while ago."""
+        if report.skipped:
+            self.note(f"step {report.step}: the gradient is not finite; no update")
+        if time.monotonic() - self.spoke >= SECONDS:
+            self.spoke = time.monotonic()
+            self.note(f"step {report.step}/{self.steps} · epoch {report.epoch} · loss {report.loss:.4f}")
+
+    def valid(self, entry: Mapping[str, Any]) -> None:
+        """At once."""
+        self.note(f"step {entry['step']}: {told(entry['scores'])}{' · best' if entry['best'] else ''}")
+
+
+class Bar(Lines):
+    """A progress bar, with notes above it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.console = Console(stderr=True, highlight=False)
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("loss {task.fields[loss]}"),
+            TimeRemainingColumn(),
+            console=self.console,
+        )
+
+    def note(self, text: str) -> None:
+        """Above the bar."""
+        self.console.print(visible(text), markup=False)
+
+    def begin(self, step: int, steps: int) -> None:
+        """Draw it."""
+        self.task = self.bar.add_task("training", total=steps, completed=step, loss="…")
+        self.bar.start()
+
+    def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
+        """Move it."""
+        if report.skipped:
+            self.note(f"step {report.step}: the gradient is not finite; no update")
+        self.bar.update(self.task, completed=report.step, loss=f"{report.loss:.4f}")
+
+    def end(self) -> None:
+        """Leave it as it stands."""
+        self.bar.stop()
+
+
+def watcher(*, quiet: bool = False, machine: bool = False) -> Quiet:
+    """The one that fits where the output goes."""
+    if quiet or machine:
+        return Machine() if machine else Quiet()
+    return Bar() if sys.stderr.isatty() else Lines()

@@ -1,0 +1,156 @@
+"""A run's directory: config.toml, env.json, tokenizers, log.jsonl and checkpoints, all readable by hand."""
+
+import hashlib
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+import saccade
+from saccade import config, data, systems, tasks
+from saccade.data.examples import Pair, Splits
+from saccade.errors import DataError, UsageError
+from saccade.systems.system import System
+from saccade.training.checkpoints import Checkpoint, Checkpoints
+from saccade.training.memory import seed_all
+from saccade.training.settings import Settings, resolve
+
+Which = Literal["last", "best", "average"] | int
+
+
+@dataclass(frozen=True)
+class Run:
+    """A directory and what its config says."""
+
+    path: Path
+    settings: Settings
+
+    @classmethod
+    def create(cls, path: Path, settings: Settings) -> "Run":
+        """A new directory, or one whose training has not begun."""
+        path.mkdir(parents=True, exist_ok=True)
+        write_text(path / "config.toml", config.write(settings.table()))
+        write_text(path / "env.json", json.dumps(environment(), indent=2) + "\n")
+        return cls(path, settings)
+
+    @classmethod
+    def open(cls, path: Path) -> "Run":
+        """A directory that training made."""
+        if not (path / "config.toml").is_file():
+            raise DataError(f"{path}: not a run (it has no config.toml); train one with: saccade train dates --out {path}")
+        return cls(path, resolve(config.read(path / "config.toml")))
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        train = self.settings.train
+        return Checkpoints(self.path, max(train.keep, train.average))
+
+    def task(self) -> Any:
+        """The task with the run's tokenizers."""
+        module = tasks.load(systems.load(self.settings.system).TASK)
+        return module.Task.load(self.settings.task, self.path)
+
+    def new_model(self, task: Any) -> System:
+        """A model with its first weights, drawn from the seed."""
+        seed_all(self.settings.train.seed)
+        model: System = systems.load(self.settings.system).Model(self.settings.model, **task.sizes())
+        return model
+
+    def model(self, task: Any, which: Which | None = None) -> tuple[System, Checkpoint]:
+        """The trained model: that of a checkpoint, or the mean of the last few."""
+        which = which or ("average" if self.settings.train.average > 1 else "best")
+        checkpoints = self.checkpoints
+        if which == "average":
+            found = average(checkpoints, self.settings.train.average)
+        else:
+            # Where nothing was ever validated there is no best: the last is what there is.
+            best = which == "best" and not (checkpoints.folder / "BEST").exists()
+            found = checkpoints.load("last" if best else which)
+        model = self.new_model(task)
+        try:
+            model.load_state_dict(found.tensors["model"])
+        except (RuntimeError, KeyError) as error:
+            raise DataError(f"{found.path}: its weights do not fit the config ({_first_line(error)})") from None
+        return model.eval(), found
+
+    def splits(self) -> Splits:
+        """The run's data."""
+        splits: Splits = data.dataset(self.settings.dataset).load(self.settings.data)
+        return splits
+
+
+def average(checkpoints: Checkpoints, count: int) -> Checkpoint:
+    """The newest checkpoint with the mean of the last `count` checkpoints' weights."""
+    chosen = [checkpoints.load(step) for step in checkpoints.steps()[-count:]] or [checkpoints.load("last")]
+    models = [found.tensors["model"] for found in chosen]
+    mean = {name: _mean([model[name] for model in models]) for name in models[-1]}
+    last = chosen[-1]
+    return Checkpoint(last.step, last.path, {**last.tensors, "model": mean}, last.state, last.passed_over)
+
+
+def _mean(tensors: Sequence[Tensor]) -> Tensor:
+    if not tensors[-1].is_floating_point():
+        return tensors[-1]
+    return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(tensors[-1].dtype)
+
+
+def fingerprint(pairs: Sequence[Pair]) -> str:
+    """A short name for exactly these examples in this order."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        for text in (pair.source, pair.target, pair.group):
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def environment() -> dict[str, Any]:
+    """What a run ran on."""
+    return {
+        "saccade": saccade.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "command": sys.argv,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }
+
+
+def changed(before: Settings, now: Settings) -> list[str]:
+    """The keys in which two configs differ, as `section.key: old → new`."""
+    old, new = _flat(before.table()), _flat(now.table())
+    return [f"{key}: {old.get(key)!r} → {new.get(key)!r}" for key in {**old, **new} if old.get(key) != new.get(key)]
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        flat.update({f"{key}.{inner}": v for inner, v in value.items()} if isinstance(value, Mapping) else {key: value})
+    return flat
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small file whole or not at all."""
+    temporary = path.with_name(f".tmp-{path.name}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another directory with --out") from None
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[1] if len(lines) > 1 else "".join(lines)

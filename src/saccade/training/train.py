@@ -1,0 +1,204 @@
+"""From settings to a trained run: data, tokenizers, the loop, validation, checkpoints, and the way back after a kill."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from saccade import systems, tasks
+from saccade.data.examples import Splits
+from saccade.errors import DataError, UsageError
+from saccade.training.allocator import keep_pages
+from saccade.training.checkpoints import Checkpoint
+from saccade.training.interrupts import Interrupted, Signals, watched
+from saccade.training.journal import Journal
+from saccade.training.lock import locked
+from saccade.training.run import Run, changed, fingerprint, write_text
+from saccade.training.settings import Settings
+from saccade.training.trainer import NotFinite, Report, Trainer
+
+Scores = Mapping[str, Mapping[str, float]]
+
+
+class Watcher(Protocol):
+    """Who is told how the training goes."""
+
+    def note(self, text: str) -> None: ...
+    def begin(self, step: int, steps: int) -> None: ...
+    def step(self, report: Report, entry: Mapping[str, Any] | None) -> None: ...
+    def valid(self, entry: Mapping[str, Any]) -> None: ...
+    def end(self) -> None: ...
+
+
+@dataclass
+class Standing:
+    """How the validations went: the best score so far, and how many there were since."""
+
+    best: list[float] | None = None
+    since: int = 0
+    over: bool = False
+
+    def better(self, score: list[float]) -> bool:
+        """Whether this score is the best so far."""
+        found = self.best is None or score > self.best
+        self.best, self.since = (score, 0) if found else (self.best, self.since + 1)
+        return found
+
+
+def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = False, fresh: bool = False) -> Run:
+    """Train the run in this directory; nothing is lost on Ctrl-C."""
+    if fresh and resume:
+        raise UsageError("--fresh and --resume exclude each other: begin anew, or go on")
+    if settings.train.threads:
+        torch.set_num_threads(settings.train.threads)
+    keep_pages()
+    _prepare_directory(path)
+    with locked(path):
+        if fresh:
+            _clear(path)
+        run = _opened(path, settings, resume, watcher)
+        _train(run, watcher)
+    return run
+
+
+def _prepare_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be made ({error.strerror}); choose another directory with --out") from None
+
+
+def _clear(path: Path) -> None:
+    """Delete what an earlier run left here, and nothing else."""
+    for name in ("config.toml", "env.json", "log.jsonl", "tokenizer.json", "source.tokenizer.json", "target.tokenizer.json"):
+        (path / name).unlink(missing_ok=True)
+    shutil.rmtree(path / "checkpoints", ignore_errors=True)
+
+
+def _opened(path: Path, settings: Settings, resume: bool, watcher: Watcher) -> Run:
+    if not (path / "config.toml").exists():
+        if any(child.name != ".lock" and not child.name.startswith(".tmp-") for child in path.iterdir()):
+            raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
+        return Run.create(path, settings)
+    if not resume:
+        raise UsageError(
+            f"{path}: already holds a run; add --resume to go on with it, --fresh to begin anew, or another --out"
+        )
+    run = Run.open(path)
+    differences = changed(run.settings, settings)
+    if differences:
+        more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
+        raise UsageError(
+            f"{path}: the config has changed ({differences[0]}{more}); resume without changes, or use another --out"
+        )
+    return run
+
+
+def _train(run: Run, watcher: Watcher) -> None:
+    run.checkpoints.sweep()
+    found = run.checkpoints.load("last") if run.checkpoints.steps() else None
+    splits = run.splits()
+    task = run.task() if found else _fit(run, splits)
+    trainer = Trainer(run.new_model(task), task.corpus(splits.train), run.settings.train)
+    session = Session(run, splits, task, trainer, watcher)
+    if found:
+        session.restore(found)
+    if not session.standing.over:
+        session.go()
+
+
+def _fit(run: Run, splits: Splits) -> Any:
+    if not splits.train:
+        raise DataError("there is nothing to train on: the training data is empty")
+    task = tasks.load(systems.load(run.settings.system).TASK).Task.fit(run.settings.task, run.settings.tokens, splits)
+    task.save(run.path)
+    return task
+
+
+class Session:
+    """One sitting of a run: from its first step, or from a checkpoint, to its end or its interruption."""
+
+    def __init__(self, run: Run, splits: Splits, task: Any, trainer: Trainer, watcher: Watcher) -> None:
+        self.run, self.splits, self.task, self.trainer, self.watcher = run, splits, task, trainer, watcher
+        self.config = run.settings.train
+        self.standing = Standing()
+        self.data = fingerprint(splits.train)
+
+    def restore(self, found: Checkpoint) -> None:
+        """Go on from this checkpoint."""
+        state = found.state
+        for line in found.passed_over:
+            self.watcher.note(f"passed over a damaged checkpoint: {line}")
+        if state["data"] != self.data:
+            raise DataError(
+                f"{self.run.path}: the training data has changed since the run began; bring it back, or use another --out"
+            )
+        if state["threads"] != torch.get_num_threads():
+            self.watcher.note(
+                f"the run had {state['threads']} threads, now there are {torch.get_num_threads()}: the last bits will differ"
+            )
+        self.trainer.restore(found.tensors, state)
+        self.standing = Standing(state["best"], state["since"], state["over"])
+        self.watcher.note(f"going on from step {found.step} ({found.path})")
+
+    def go(self) -> None:
+        """Train to the end; a signal is answered after the step it came in."""
+        self.journal = Journal(self.run.path, self.trainer.step)
+        self._introduce()
+        self.watcher.begin(self.trainer.step, self.config.steps)
+        with watched() as signals:
+            try:
+                for report in self.trainer.steps():
+                    self._after(report, signals)
+                    if self.standing.over:
+                        self.watcher.note(
+                            f"stopped at step {report.step}: {self.standing.since} validations without a better score"
+                        )
+                        break
+            except NotFinite as error:
+                kept = self.run.checkpoints.steps()
+                where = f"the last healthy checkpoint is step {kept[-1]}" if kept else "no checkpoint was written yet"
+                raise NotFinite(f"{error}; {where}; try a lower train.rate") from None
+            finally:
+                self.watcher.end()
+
+    def _introduce(self) -> None:
+        weights = sum(weight.numel() for weight in self.trainer.model.parameters())
+        self.watcher.note(
+            f"{self.run.settings.system}: {weights:,} weights · {len(self.splits.train):,} examples · "
+            f"{self.config.steps:,} steps of up to {self.config.max_tokens:,} tokens · {torch.get_num_threads()} CPU threads"
+        )
+
+    def _after(self, report: Report, signals: Signals) -> None:
+        """What is due after an update: log, validate, save, stop."""
+        last = report.step == self.config.steps
+        logged = report.skipped or last or report.step % self.config.log_every == 0
+        self.watcher.step(report, self.journal.step(report) if logged else None)
+        if report.skipped:
+            self._keep_skipped()
+        validates = (last or report.step % self.config.valid_every == 0) and len(self.splits.valid) > 0
+        best = validates and self._validate(report.step)
+        if validates or last or report.step % self.config.save_every == 0 or signals.number:
+            self._save(best)
+        if signals.number and not last:
+            raise Interrupted(f"stopped at step {report.step}, checkpoint written; go on with --resume", signals.number)
+
+    def _validate(self, step: int) -> bool:
+        scores = self.task.evaluate(self.trainer.model, self.splits.valid, self.run.settings.search)
+        best = self.standing.better(self.task.judged(scores))
+        self.standing.over = bool(self.config.patience) and self.standing.since >= self.config.patience
+        self.watcher.valid(self.journal.valid(step, scores, best))
+        return best
+
+    def _save(self, best: bool) -> None:
+        state = {**self.trainer.state(), **asdict(self.standing), "data": self.data, "threads": torch.get_num_threads()}
+        self.run.checkpoints.save(self.trainer.step, self.trainer.tensors(), state, best=best)
+
+    def _keep_skipped(self) -> None:
+        """What is needed to see a refused update again."""
+        facts = {**self.trainer.state(), "seed": self.config.seed, "accumulate": self.config.accumulate}
+        write_text(self.run.path / f"skipped-step-{self.trainer.step}.json", json.dumps(facts, indent=2) + "\n")

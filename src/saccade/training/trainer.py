@@ -1,0 +1,167 @@
+"""The one loop: batches in an order drawn from (seed, epoch), gradients, one update, again.
+
+`Trainer.steps()` is a generator that yields after each update. Between two yields everything that the next one depends on
+is in `Trainer.tensors()` and `Trainer.state()`: a run that goes on from them is the run that was never stopped, bit for bit.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from saccade.data.batches import Cursor, plan
+from saccade.errors import DataError, SaccadeError
+from saccade.systems.system import System
+from saccade.training.config import Config
+from saccade.training.memory import optimizer_tensors, random_tensors, restore_optimizer, restore_random
+from saccade.training.schedules import SCHEDULES
+
+SKIPS = 3  # updates in a row without a finite gradient that end a run
+
+
+class Batch(Protocol):
+    """What a model's loss is computed on."""
+
+    @property
+    def tokens(self) -> int:
+        """How many things are predicted; losses are averaged over them."""
+        ...
+
+
+class Corpus(Protocol):
+    """Encoded examples: the lengths that batches are planned by, and the batch of some of them."""
+
+    lengths: NDArray[np.int64]
+
+    def batch(self, indices: NDArray[np.int64]) -> Batch: ...
+
+
+@dataclass(frozen=True)
+class Report:
+    """One update, as told to the log and the progress bar."""
+
+    step: int
+    epoch: int
+    tokens: int
+    loss: float
+    rate: float
+    grad_norm: float
+    seconds: float
+    skipped: bool
+
+
+class NotFinite(SaccadeError):
+    """Gradients that are not numbers, again and again: the run is ended before its weights are spoiled."""
+
+
+def make_optimizer(model: nn.Module, config: Config) -> torch.optim.Optimizer:
+    """Torch's optimizer of this name over all weights; fused, which is one pass over memory."""
+    weights = list(model.parameters())
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(weights, config.rate, momentum=config.momentum, weight_decay=config.weight_decay, fused=True)
+    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+    betas = (config.momentum, config.second_beta)
+    return kind(weights, config.rate, betas=betas, weight_decay=config.weight_decay, fused=True)
+
+
+class Trainer:
+    """A model on its way: weights, optimizer, place in the data, random states."""
+
+    def __init__(self, model: System, corpus: Corpus, config: Config) -> None:
+        self.model, self.corpus, self.config = model, corpus, config
+        self.optimizer = make_optimizer(model, config)
+        self.step = 0
+        self.tokens = 0
+        self.skips = 0
+        self.cursor = Cursor()
+        self._plan: tuple[int, list[NDArray[np.int64]]] = (-1, [])
+
+    def steps(self) -> Iterator[Report]:
+        """Update by update, up to the last."""
+        while self.step < self.config.steps:
+            self.model.train()
+            yield self._update()
+            if self.skips >= SKIPS:
+                raise NotFinite(f"no finite gradient in {SKIPS} steps in a row, up to step {self.step}")
+
+    def _update(self) -> Report:
+        started = time.perf_counter()
+        batches = [self._next() for _ in range(self.config.accumulate)]
+        count = sum(batch.tokens for batch in batches)
+        self.optimizer.zero_grad(set_to_none=True)
+        total = 0.0
+        for batch in batches:
+            loss = self.model.loss(batch, self.config.smoothing) / count
+            loss.backward()
+            total += loss.item()
+        self.step += 1
+        norm = self._norm()
+        rate = self.config.rate * SCHEDULES[self.config.schedule](self.step, self.config.warmup, self.config.steps)
+        skipped = not (math.isfinite(norm) and math.isfinite(total))
+        self.skips = self.skips + 1 if skipped else 0
+        if skipped:
+            self.optimizer.zero_grad(set_to_none=True)
+        else:
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            self.optimizer.step()
+        self.tokens += count
+        seconds = time.perf_counter() - started
+        return Report(self.step, self.cursor.epoch, self.tokens, total, rate, norm, seconds, skipped)
+
+    def _norm(self) -> float:
+        weights = list(self.model.parameters())
+        norm = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+        if self.config.clip:
+            nn.utils.clip_grads_with_norm_(weights, self.config.clip, norm)
+        return float(norm)
+
+    def _next(self) -> Batch:
+        """The next batch; after the last of an epoch comes the first of the following."""
+        if self._plan[0] != self.cursor.epoch:
+            self._plan = (self.cursor.epoch, self._planned(self.cursor.epoch))
+        batches = self._plan[1]
+        if self.cursor.position >= len(batches):
+            self.cursor = Cursor(self.cursor.epoch + 1)
+            return self._next()
+        indices = batches[self.cursor.position]
+        self.cursor = Cursor(self.cursor.epoch, self.cursor.position + 1)
+        return self.corpus.batch(indices)
+
+    def _planned(self, epoch: int) -> list[NDArray[np.int64]]:
+        batches = plan(self.corpus.lengths, self.config.max_tokens, self.config.seed, epoch)
+        if not batches:
+            raise DataError("there is nothing to train on: the training data is empty")
+        return batches
+
+    def tensors(self) -> dict[str, dict[str, Tensor]]:
+        """All that is numbers: weights, the optimizer's moments, random states."""
+        return {
+            "model": dict(self.model.state_dict()),
+            "optimizer": optimizer_tensors(self.model, self.optimizer),
+            "random": random_tensors(),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """All that is not: where the run stands."""
+        return {
+            "step": self.step,
+            "tokens": self.tokens,
+            "skips": self.skips,
+            "epoch": self.cursor.epoch,
+            "position": self.cursor.position,
+        }
+
+    def restore(self, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.model.load_state_dict(tensors["model"])
+        restore_optimizer(self.model, self.optimizer, tensors["optimizer"])
+        restore_random(tensors["random"])
+        self.step, self.tokens, self.skips = state["step"], state["tokens"], state["skips"]
+        self.cursor = Cursor(state["epoch"], state["position"])

@@ -1,0 +1,407 @@
+// The page: what is chosen, what is pointed at, and what is said about it. All text goes in as text, never as markup.
+
+const find = (id) => document.getElementById(id);
+const trace = JSON.parse(find("trace").textContent);
+const colors = ramp(trace.anchors);
+const map = new HeatMap(find("cells"), colors);
+const JOINED = new Set(["characters", "letters", "bytes", "pieces", "tokens"]);  // written without spaces between
+const MOST_TEXT = 4000, TOP = 10, NEAR = 4;
+const state = { scene: 0, look: 0, head: null, pinned: null, cursor: null };
+
+function made(tag, text = "", attributes = {}) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+// A label as a name: spaces at its ends can be seen, and so can nothing.
+function named(label) {
+  return label === "" ? '""' : label.replace(/^ +| +$/g, (spaces) => "␣".repeat(spaces.length));
+}
+
+function number(value) {
+  if (value === 0) return "0";
+  return Math.abs(value) < 0.001 || Math.abs(value) >= 1e5 ? value.toExponential(2) : value.toPrecision(3);
+}
+
+const scene = () => trace.scenes[state.scene];
+const look = () => scene().looks[state.look];
+const side = (which) => scene().sides[which];
+const active = () => state.pinned ?? state.cursor?.row ?? 0;
+
+// The address names what is shown: #scene=2&look=…&head=1. Scenes count from 1, heads from 0.
+function readAddress() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  const wanted = { look: words.get("look") ?? trace.first.look, head: words.get("head") ?? trace.first.head };
+  const place = Math.trunc(Number(words.get("scene") ?? 1)) - 1;
+  state.scene = place >= 0 && place < trace.scenes.length ? place : 0;
+  state.look = Math.max(0, scene().looks.findIndex((each) => each.name === wanted.look));
+  const head = wanted.head === null || wanted.head === "" ? -1 : Number(wanted.head);
+  state.head = Number.isInteger(head) && head >= 0 && head < look().weights.length ? head : null;
+}
+
+function writeAddress() {
+  const words = new URLSearchParams({ scene: state.scene + 1, look: look().name });
+  if (state.head !== null) words.set("head", state.head);
+  try {
+    history.replaceState(null, "", `#${words}`);
+  } catch {
+    // Some browsers keep addresses of local files as they are; everything else works.
+  }
+}
+
+function choose(change) {
+  Object.assign(state, { pinned: null, cursor: null }, change);
+  if ("scene" in change) {
+    const same = scene().looks.findIndex((each) => each.name === change.name);
+    Object.assign(state, { look: Math.max(0, same) });
+  }
+  if (state.head !== null && state.head >= look().weights.length) state.head = null;
+  writeAddress();
+  showAll();
+}
+
+function showAll() {
+  showScenes();
+  showHead();
+  showChoices();
+  const { queries, keys } = look();
+  map.matrix = new Matrix(look(), look().weights.length === 1 ? 0 : state.head);
+  showText("queries", queries, true);
+  showText("keys", keys, false);
+  showLegend();
+  map.show(map.matrix, side(queries).labels.map(named), side(keys).labels.map(named));
+  point(null);
+}
+
+function showScenes() {
+  const list = find("scenes").querySelector("ol");
+  if (!list.children.length) {
+    trace.scenes.forEach((each, index) => {
+      const button = made("button", "", { type: "button" });
+      button.append(made("b", index + 1), made("span", each.title || "untitled", { dir: "ltr" }));
+      button.addEventListener("click", () => choose({ scene: index, name: look().name }));
+      const item = made("li");
+      item.append(button);
+      list.append(item);
+    });
+  }
+  [...list.children].forEach((item, index) => item.firstChild.setAttribute("aria-current", String(index === state.scene)));
+  find("scenes").hidden = trace.scenes.length < 2;
+  find("house").classList.toggle("several", trace.scenes.length > 1);
+}
+
+function showHead() {
+  find("system").textContent = trace.system || "saccade";
+  find("title").textContent = scene().title || "untitled";
+  find("notes").replaceChildren(...scene().notes.map(([name, note]) => {
+    const pair = made("div"), value = made("dd");
+    value.append(made("bdi", typeof note === "number" ? String(Number(note.toPrecision(4))) : note));
+    pair.append(made("dt", name), value);
+    return pair;
+  }));
+}
+
+function showChoices() {
+  const looks = scene().looks;
+  find("look").replaceChildren(...looks.map((each, index) => made("option", each.name, { value: index })));
+  find("look").value = String(state.look);
+  find("look-label").hidden = looks.length < 2;
+  const heads = look().weights.length, legend = find("heads").querySelector("legend");
+  const choices = heads > 1 ? [null, ...Array(heads).keys()] : [];
+  find("heads").replaceChildren(legend, ...choices.map((head) => {
+    const label = made("label"), input = made("input", "", { type: "radio", name: "head", value: head ?? "mean" });
+    input.checked = head === state.head;
+    input.addEventListener("change", () => keepPlace({ head }));
+    label.append(input, made("span", head ?? "mean"));
+    return label;
+  }));
+  find("heads").hidden = heads < 2;
+  find("choices").hidden = heads < 2 && looks.length < 2;
+}
+
+// Another head of the same look: the pinned row, the cell and the focus stay where they are.
+function keepPlace(change) {
+  const { pinned, cursor } = state;
+  Object.assign(state, change);
+  writeAddress();
+  const { zoom, x, y } = map;
+  map.matrix = new Matrix(look(), state.head);
+  showLegend();
+  map.show(map.matrix, map.labels.rows, map.labels.columns);
+  Object.assign(map, { zoom, x, y });
+  state.pinned = pinned;
+  point(cursor);
+}
+
+function showText(id, which, clickable) {
+  const { name, kind, labels } = side(which), joined = JOINED.has(kind), line = find(id);
+  find(`${id}-name`).textContent = `${name}, ${kind}`;
+  const pieces = labels.slice(0, MOST_TEXT).flatMap((label, index) => {
+    const piece = made("i", joined ? label || "∅" : named(label), clickable ? { "data-row": index } : {});
+    return joined ? [piece] : [piece, " "];
+  });
+  line.replaceChildren(...pieces, labels.length > MOST_TEXT ? "…" : "");
+  map[`${id}Pieces`] = [...line.children];
+}
+
+function showLegend() {
+  find("low").textContent = number(map.matrix.least);
+  find("high").textContent = number(map.matrix.most);
+  const context = find("ramp").getContext("2d");
+  colors.forEach((color, level) => {
+    context.fillStyle = `rgb(${color & 255} ${(color >> 8) & 255} ${(color >> 16) & 255})`;
+    context.fillRect(level * 96 / 256, 0, 1, 10);
+  });
+}
+
+// What is pointed at: the map's frame, the line of text, the readout and the table follow, once a frame.
+let pending = false;
+function point(cell) {
+  state.cursor = cell;
+  map.cursor = cell;
+  map.pinned = state.pinned;
+  map.changed();
+  if (pending) return;
+  pending = true;
+  requestAnimationFrame(() => {
+    pending = false;
+    showRow();
+    showReadout();
+  });
+}
+
+function showRow() {
+  const row = active(), weights = map.matrix.row(row), most = weights.reduce((one, other) => Math.max(one, other), 0);
+  const style = getComputedStyle(document.documentElement);
+  const [mark, strength] = ["--mark", "--strength"].map((name) => style.getPropertyValue(name).trim());
+  map.keysPieces.forEach((piece, index) => {
+    const share = most > 0 ? Math.max(0, weights[index] / most) : 0;
+    piece.style.backgroundColor = share > 0.05 ? `rgb(${mark} / ${(share * strength).toFixed(3)})` : "";
+  });
+  find("queries").querySelector(".here")?.classList.remove("here");
+  map.queriesPieces[row]?.classList.add("here");
+  scrolledTo(find("queries"), map.queriesPieces[row]);
+  scrolledTo(find("keys"), map.keysPieces[weights.indexOf(most)]);
+  showTable(row, weights, most);
+}
+
+// A long text follows: what is spoken of comes into view, inside its own box.
+function scrolledTo(box, piece) {
+  if (!piece || box.scrollHeight <= box.clientHeight || box.matches(":hover")) return;
+  const above = piece.offsetTop, below = above + piece.offsetHeight - box.clientHeight;
+  if (box.scrollTop > above || box.scrollTop < below) box.scrollTop = above - box.clientHeight / 2;
+}
+
+function showTable(row, weights, most) {
+  const order = topOf(weights), labels = map.labels.columns;
+  find("row-title").replaceChildren(made("bdi", map.labels.rows[row]), " looked at");
+  find("key-column").textContent = side(look().keys).name;
+  find("top").tBodies[0].replaceChildren(...order.map((key) => {
+    const line = made("tr"), name = made("td"), bar = made("td"), length = made("span", "", { class: "length" });
+    name.append(made("bdi", labels[key]), made("span", key, { class: "place" }));
+    length.style.width = `${most > 0 ? Math.max(0, weights[key] / most * 100) : 0}%`;
+    bar.append(length);
+    line.append(name, made("td", number(weights[key])), bar);
+    return line;
+  }));
+  const others = weights.length - order.length;
+  find("rest").textContent = others > 0 ? `and ${others} more with less` : "";
+  const pinned = state.pinned !== null;
+  find("pin").setAttribute("aria-pressed", String(pinned));
+  find("pin").textContent = pinned ? "Pinned" : "Pin row";
+}
+
+// The largest few, without sorting thousands.
+function topOf(weights) {
+  const best = [];
+  weights.forEach((weight, key) => {
+    if (best.length === TOP && weight <= weights[best[TOP - 1]]) return;
+    let place = best.length;
+    while (place > 0 && weights[best[place - 1]] < weight) place--;
+    best.splice(place, 0, key);
+    if (best.length > TOP) best.pop();
+  });
+  return best;
+}
+
+function showReadout() {
+  const cell = state.cursor, said = find("readout");
+  if (!cell || cell.column === null) {
+    said.replaceChildren(made("span", state.pinned === null ? "Point at a cell to read its weight." : `Row ${state.pinned} is pinned.`, { class: "quiet" }));
+    return;
+  }
+  said.replaceChildren(
+    made("bdi", map.labels.rows[cell.row]), made("span", " looked at ", { class: "quiet" }),
+    made("bdi", map.labels.columns[cell.column]), made("span", " with ", { class: "quiet" }),
+    made("b", number(map.matrix.value(cell.row, cell.column))),
+    made("span", ` (row ${cell.row}, column ${cell.column})`, { class: "quiet" }),
+  );
+}
+
+function pin(row) {
+  state.pinned = state.pinned === row ? null : row;
+  point(state.cursor);
+}
+
+// Pointers: hover points, a click pins, a drag moves, two fingers zoom.
+const pointers = new Map();
+let pressed = null, pinch = null;
+
+function place(event) {
+  const box = map.canvas.getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
+}
+
+function spread() {
+  const [one, other] = [...pointers.values()];
+  return { distance: Math.hypot(one.x - other.x, one.y - other.y), x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
+}
+
+map.canvas.addEventListener("pointerdown", (event) => {
+  if (event.button !== 0) return;
+  pointers.set(event.pointerId, place(event));
+  map.canvas.setPointerCapture(event.pointerId);
+  pressed = { ...place(event), from: { x: map.x, y: map.y }, moved: false };
+  pinch = pointers.size === 2 ? spread() : null;
+});
+
+map.canvas.addEventListener("pointermove", (event) => {
+  const here = place(event);
+  if (pointers.has(event.pointerId)) pointers.set(event.pointerId, here);
+  if (pinch && pointers.size === 2) return pinched();
+  if (!pressed) return point(map.at(here.x, here.y) ?? state.cursor);
+  if (Math.hypot(here.x - pressed.x, here.y - pressed.y) > NEAR) pressed.moved = true;
+  if (!pressed.moved) return;
+  map.canvas.classList.add("moving");
+  map.moveTo(pressed.from.x - (here.x - pressed.x) / map.across, pressed.from.y - (here.y - pressed.y) / map.down);
+});
+
+function pinched() {
+  const now = spread();
+  map.zoomBy(now.distance / Math.max(1, pinch.distance), now.x - map.left, now.y - map.top);
+  map.moveTo(map.x - (now.x - pinch.x) / map.across, map.y - (now.y - pinch.y) / map.down);
+  pinch = now;
+  pressed = { ...pressed, moved: true };
+}
+
+function released(event) {
+  const was = pressed, here = place(event);
+  pointers.delete(event.pointerId);
+  map.canvas.classList.remove("moving");
+  pinch = null;
+  pressed = null;
+  if (event.type === "pointercancel" || !was || was.moved || pointers.size) return;
+  const cell = map.at(here.x, here.y);
+  if (!cell) return;
+  state.cursor = cell;
+  pin(cell.row);
+}
+map.canvas.addEventListener("pointerup", released);
+map.canvas.addEventListener("pointercancel", released);
+
+map.canvas.addEventListener("wheel", (event) => {
+  const farther = event.deltaY > 0;
+  if (farther && map.zoom === 1) return;  // nothing is left to zoom out of: the page scrolls
+  event.preventDefault();
+  const here = place(event), lines = event.deltaMode === 1 ? 16 : 1;
+  map.zoomBy(Math.exp(-between(event.deltaY * lines, -120, 120) * (event.ctrlKey ? 0.01 : 0.003)), here.x - map.left, here.y - map.top);
+}, { passive: false });
+
+// Keys: arrows walk over cells, Enter pins, + − 0 zoom.
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], PageUp: [-10, 0], PageDown: [10, 0] };
+
+function walked(key, from) {
+  const { rows, columns } = map.matrix;
+  if (key === "Home") return { row: from.row, column: 0 };
+  if (key === "End") return { row: from.row, column: columns - 1 };
+  const [down, right] = STEPS[key];
+  return { row: between(from.row + down, 0, rows - 1), column: between((from.column ?? 0) + right, 0, columns - 1) };
+}
+
+map.canvas.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const { key } = event;
+  if (key in STEPS || key === "Home" || key === "End") {
+    point(state.cursor && state.cursor.column !== null ? walked(key, state.cursor) : { row: active(), column: 0 });
+    map.reveal(state.cursor);
+  } else if (key === "Enter" || key === " ") pin(state.cursor?.row ?? active());
+  else if (key === "Escape") pin(state.pinned);
+  else if (key === "+" || key === "=") map.zoomBy(1.5);
+  else if (key === "-") map.zoomBy(1 / 1.5);
+  else if (key === "0") map.fit();
+  else return;
+  event.preventDefault();
+});
+map.canvas.addEventListener("focus", () => {
+  if (!state.cursor && map.canvas.matches(":focus-visible")) point({ row: active(), column: 0 });
+});
+
+// Reading the written text points, too: a letter or word there is a row here.
+find("queries").addEventListener("pointerover", (event) => {
+  const row = event.target.dataset?.row;
+  if (row !== undefined) point({ row: Number(row), column: null });
+});
+find("queries").addEventListener("click", (event) => {
+  const row = event.target.dataset?.row;
+  if (row !== undefined) pin(Number(row));
+});
+
+function savePicture() {
+  const density = 2, bar = 64, width = map.left + map.width + 24, height = map.top + map.height + bar + 24;
+  const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
+  const picture = document.createElement("canvas");
+  Object.assign(picture, { width: Math.round((map.left + map.width + 2) * density), height: Math.round((map.top + map.height + 2) * density) });
+  map.draw(picture.getContext("2d"), density);
+  Object.assign(canvas, { width: Math.round(width * density), height: Math.round(height * density) });
+  const style = getComputedStyle(document.documentElement), color = (name) => style.getPropertyValue(name).trim();
+  context.fillStyle = color("--paper");
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(picture, 12 * density, bar * density);
+  context.scale(density, density);
+  context.fillStyle = color("--ink");
+  context.font = FONT.replace(/^\d+px/, "600 16px");
+  context.fillText(map.cut(context, scene().title, width - 32), 16, 28);
+  context.font = FONT;
+  context.fillStyle = color("--quiet");
+  context.fillText(map.cut(context, caption(), width - 32), 16, 48);
+  canvas.toBlob((blob) => {
+    const link = made("a", "", { href: URL.createObjectURL(blob), download: `look-${state.scene + 1}.png` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  });
+}
+
+function caption() {
+  const heads = look().weights.length, which = heads < 2 ? [] : [state.head === null ? `mean of ${heads} heads` : `head ${state.head}`];
+  return [look().name, ...which, `${number(map.matrix.least)} to ${number(map.matrix.most)}`].join(" · ");
+}
+
+find("choices").addEventListener("submit", (event) => event.preventDefault());
+find("look").addEventListener("change", (event) => choose({ look: Number(event.target.value) }));
+find("closer").addEventListener("click", () => map.zoomBy(1.5));
+find("farther").addEventListener("click", () => map.zoomBy(1 / 1.5));
+find("fit").addEventListener("click", () => map.fit());
+find("pin").addEventListener("click", () => pin(active()));
+find("save").addEventListener("click", savePicture);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => point(state.cursor));
+addEventListener("hashchange", () => {
+  Object.assign(state, { pinned: null, cursor: null });
+  readAddress();
+  showAll();
+});
+
+find("house").hidden = false;
+readAddress();
+showAll();
+let width = map.canvas.parentElement.clientWidth;
+new ResizeObserver(() => {
+  if (map.canvas.parentElement.clientWidth === width) return;
+  width = map.canvas.parentElement.clientWidth;
+  map.resize();
+}).observe(map.canvas.parentElement);
+requestAnimationFrame(() => requestAnimationFrame(() => {
+  performance.mark("drawn");
+  document.documentElement.dataset.drawn = "yes";
+}));

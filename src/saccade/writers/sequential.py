@@ -1,0 +1,43 @@
+"""What search knows of a model: start, step, select.
+
+Rows stand in a rectangle: B inputs × W hypotheses of each, so that what belongs to an input (its keys and values) is
+held once and shared by its hypotheses.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+# Weights of the step just taken, computed only when called: look name -> (B, W, heads, keys).
+Glance = Callable[[], Mapping[str, Tensor]]
+
+
+class State(Protocol):
+    """What a writer carries from step to step, for B inputs × W hypotheses."""
+
+    def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
+        """The state of inputs[b] (B',) and, for each, of its hypotheses[b, w] (B', W'): reordered, repeated or dropped."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step gives: log-probabilities (B, W, V), the next state, and a way to see where it looked."""
+
+    log_probs: Tensor
+    state: Any
+    glance: Glance
+
+
+class Writer(Protocol):
+    """A model that writes one token after another."""
+
+    def start(self, memory: Any) -> Any:
+        """The state before the first token, W = 1."""
+        ...
+
+    def step(self, tokens: Tensor, state: Any) -> Step:
+        """Reads the last token (B, W) of every hypothesis."""
+        ...

@@ -1,0 +1,150 @@
+"""Batches: every example once, within the budget, the same again from two integers, and with little padding."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from saccade.data.batches import Cursor, Integers, padding_share, plan
+from saccade.errors import ShapeError, UsageError
+
+length = st.one_of(st.integers(0, 30), st.integers(0, 2**62))
+single = st.lists(length, max_size=80).map(lambda values: np.array(values, dtype=np.int64))
+double = st.lists(st.tuples(length, length), max_size=80).map(lambda rows: np.array(rows, dtype=np.int64).reshape(-1, 2))
+lengths_of_any_kind = st.one_of(single, double)
+budgets = st.one_of(st.integers(1, 200), st.integers(1, 2**31))
+
+
+def sentences(count: int, generator: np.random.Generator) -> Integers:
+    """Lengths like those of translated sentences: long-tailed, a target about as long as its source."""
+    source = generator.lognormal(np.log(25), 0.55, count)
+    target = 1.05 * source * np.exp(generator.normal(0, 0.2, count))
+    return np.clip(np.round(np.stack([source, target], 1)), 1, 400).astype(np.int64)
+
+
+def cost(lengths: NDArray[np.int64], batch: Integers) -> int:
+    rows = lengths.reshape(len(lengths), -1)[batch]
+    return sum(len(batch) * int(longest) for longest in rows.max(0))
+
+
+def same(one: list[Integers], other: list[Integers]) -> bool:
+    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _global_state() -> NDArray[np.uint32]:
+    state: NDArray[np.uint32] = np.random.get_state(legacy=False)["state"]["key"]
+    return state
+
+
+@given(lengths_of_any_kind, budgets, st.integers(0, 2**64), st.integers(0, 10**6))
+def test_every_index_comes_once_within_the_budget(lengths: Integers, budget: int, seed: int, epoch: int) -> None:
+    batches = plan(lengths, budget, seed, epoch)
+    assert sorted(index for batch in batches for index in batch.tolist()) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or cost(lengths, batch) <= budget
+
+
+@pytest.mark.parametrize("budget", range(6, 60))
+def test_a_budget_is_not_exceeded_by_one(budget: int) -> None:
+    lengths = np.random.default_rng(budget).integers(1, 4, (60, 2))
+    assert max(cost(lengths, batch) for seed in range(5) for batch in plan(lengths, budget, seed, 0)) <= budget
+
+
+@given(double, budgets, st.integers(0, 2**64), st.integers(0, 10**6))
+def test_planned_again_it_is_the_same_whatever_else_was_drawn(lengths: Integers, budget: int, seed: int, epoch: int) -> None:
+    whole = plan(lengths, budget, seed, epoch)
+    np.random.default_rng().random()
+    state = _global_state()
+    cursor = Cursor(epoch, len(whole) // 2)
+    rest = plan(lengths.copy(), budget, seed, cursor.epoch)[cursor.position :]
+    assert same(whole[cursor.position :], rest)
+    assert np.array_equal(state, _global_state())
+
+
+def test_the_order_is_that_of_every_earlier_version() -> None:
+    # A run that was stopped before an upgrade goes on in the same order.
+    batches = plan(np.array([[3, 4], [9, 8], [3, 5], [10, 8], [2, 4], [3, 4]]), 30, seed=7, epoch=2)
+    assert [sorted(batch.tolist()) for batch in batches] == [[3], [1], [0, 2, 5], [4]]
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_epochs_and_seeds_differ(distinct: bool) -> None:
+    generator = np.random.default_rng(0)
+    lengths = np.arange(1, 401) if distinct else generator.integers(5, 15, 400)
+    plans = [plan(lengths, 2000, seed, epoch) for seed in range(2) for epoch in range(2)]
+    members = [{frozenset(batch.tolist()) for batch in batches} for batches in plans]
+    assert all(members[a] != members[b] for a in range(4) for b in range(a))
+
+
+def test_batches_of_like_length_come_in_no_order() -> None:
+    lengths = np.random.default_rng(0).integers(1, 100, 5000)
+    means = [lengths[batch].mean() for batch in plan(lengths, 1000, 0, 0)]
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.2
+
+
+def test_one_example_and_none() -> None:
+    assert same(plan(np.array([5]), 10, 0, 0), [np.array([0])])
+    assert plan(np.zeros((0, 2), dtype=np.int64), 10, 0, 0) == []
+    assert padding_share(np.zeros(0, dtype=np.int64), []) == 0
+
+
+def test_equal_lengths_fill_batches_without_padding() -> None:
+    lengths = np.full((1000, 2), 8)
+    batches = plan(lengths, 160, 0, 0)
+    assert {len(batch) for batch in batches} == {10}
+    assert padding_share(lengths, batches) == 0
+    assert any(np.ptp(batch) > 500 for batch in batches)  # drawn from everywhere, not cut as they come
+
+
+def test_a_huge_outlier_stands_alone_and_spoils_nothing() -> None:
+    generator = np.random.default_rng(0)
+    lengths = sentences(20_000, generator)
+    before = padding_share(lengths, plan(lengths, 2500, 0, 0))
+    lengths[123] = 10**15, 3
+    batches = plan(lengths, 2500, 0, 0)
+    (alone,) = (batch for batch in batches if 123 in batch)
+    assert alone.tolist() == [123]
+    assert padding_share(lengths, [batch for batch in batches if 123 not in batch]) < before + 0.01
+
+
+def test_padding_share_counts_places() -> None:
+    lengths = np.array([[1, 2], [3, 2], [5, 5]])
+    assert padding_share(lengths, [np.array([0, 1]), np.array([2])]) == pytest.approx(1 - 18 / 20)
+    assert padding_share(lengths[:, 0], [np.array([1, 0, 2])]) == pytest.approx(1 - 9 / 15)
+
+
+@pytest.mark.parametrize(("count", "limit"), [(10_000, 0.05), (100_000, 0.015)])
+def test_little_padding(count: int, limit: float) -> None:
+    lengths = sentences(count, np.random.default_rng(1))
+    batches = plan(lengths, 2000, 0, 0)
+    assert count / len(batches) >= 30
+    assert padding_share(lengths, batches) < limit
+
+
+def test_little_padding_where_target_lengths_say_nothing_of_sources() -> None:
+    generator = np.random.default_rng(2)
+    lengths = np.stack([generator.permutation(sentences(100_000, generator)[:, 0]) for _ in range(2)], 1)
+    assert padding_share(lengths, plan(lengths, 2000, 0, 0)) < 0.03
+
+
+def test_a_million_examples_are_planned_quickly() -> None:
+    lengths = sentences(1_000_000, np.random.default_rng(3))
+    start = time.process_time()
+    plan(lengths, 2000, 0, 0)
+    assert time.process_time() - start < 3  # 0.4 s on an idle core
+
+
+@pytest.mark.parametrize(
+    "lengths", [np.zeros((2, 3), dtype=np.int64), np.zeros((1, 1, 1), dtype=np.int64), np.array([-1]), np.array([1.5])]
+)
+def test_wrong_lengths_are_refused(lengths: NDArray[np.int64]) -> None:
+    with pytest.raises(ShapeError, match="expected lengths"):
+        plan(lengths, 10, 0, 0)
+
+
+def test_an_empty_budget_is_refused() -> None:
+    with pytest.raises(UsageError, match="max_tokens ≥ 1"):
+        plan(np.array([1]), 0, 0, 0)

@@ -1,0 +1,140 @@
+"""Kill it whenever you like: resumed = uninterrupted, bit for bit."""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from saccade.data.batches import plan
+from saccade.data.dates import load
+from saccade.tasks.text_to_text import Task
+from saccade.training import checkpoints
+from saccade.training.interrupts import Interrupted
+from saccade.training.progress import Quiet
+from saccade.training.train import train
+
+from .runs import StopAt, contents, ended, forked, in_child, tiny
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+KILLS = int(os.environ.get("SACCADE_KILLS", "30"))
+settings = tiny("train.accumulate=2")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the uninterrupted run comes to. In a child, as all runs here: they must not differ in their threads."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    assert ended(in_child(run, settings)) == 0
+    return contents(run)
+
+
+def epoch_end() -> int:
+    """The step that takes the last batch of the first epoch."""
+    splits = load(settings.data)
+    lengths = Task.fit(settings.task, settings.tokens, splits).corpus(splits.train).lengths
+    batches = len(plan(lengths, settings.train.max_tokens, settings.train.seed, 0))
+    return -(-batches // settings.train.accumulate)
+
+
+@pytest.mark.parametrize("place", ["first", "before epoch end", "epoch end", "after epoch end", "mid-epoch", "before last"])
+def test_split_run_is_the_whole_run(place: str, whole: dict[str, str], tmp_path: Path) -> None:
+    end = epoch_end()
+    assert 2 < end < settings.train.steps - 3
+    step = {
+        "first": 1,
+        "before epoch end": end - 1,
+        "epoch end": end,
+        "after epoch end": end + 1,
+        "mid-epoch": end + 3,
+        "before last": settings.train.steps - 1,
+    }[place]
+
+    def interrupted() -> None:
+        with pytest.raises(Interrupted) as stop:
+            train(tmp_path, settings, StopAt(step))
+        assert stop.value.exit_code == 130
+
+    assert ended(forked(interrupted)) == 0
+    assert checkpoints.Checkpoints(tmp_path).steps()[-1] == step
+    assert ended(in_child(tmp_path, settings, resume=True)) == 0
+    assert contents(tmp_path) == whole
+
+
+def test_killed_at_random_moments(whole: dict[str, str], tmp_path: Path) -> None:
+    dice = random.Random(1)
+    started = time.monotonic()
+    assert ended(in_child(tmp_path / "timed", settings)) == 0
+    seconds = time.monotonic() - started
+    landed = 0
+    for kill in range(KILLS):
+        run = tmp_path / str(kill)
+        child = in_child(run, settings)
+        time.sleep(dice.uniform(0.0, seconds))
+        os.kill(child, signal.SIGKILL)
+        landed += ended(child) == -signal.SIGKILL
+        assert ended(in_child(run, settings, resume=True)) == 0, f"kill {kill}"
+        assert contents(run) == whole, f"kill {kill}"
+        assert not [path for path in run.rglob("*") if path.name.startswith((".tmp", ".del"))]
+    assert landed > KILLS / 2
+
+
+def test_killed_inside_a_save(whole: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each write, sync and rename of the second save in turn."""
+    points = 0
+    while True:
+        run = tmp_path / str(points)
+
+        def work(run: Path = run, point: int = points) -> None:
+            saves, passed = [0], [0]
+            real = checkpoints.Checkpoints.save
+
+            def save(self: object, *args: object, **options: object) -> object:
+                saves[0] += 1
+                passed[0] = 0
+                return real(self, *args, **options)  # type: ignore[arg-type]
+
+            def at(name: str) -> None:
+                if saves[0] == 2:
+                    if passed[0] == point:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    passed[0] += 1
+
+            monkeypatch.setattr(checkpoints, "_at", at)
+            monkeypatch.setattr(checkpoints.Checkpoints, "save", save)
+            train(run, settings, Quiet())
+
+        status = ended(forked(work))
+        if status == 0:  # the save has no such point: all were tried
+            break
+        assert status == -signal.SIGKILL
+        # The first save was acknowledged: it, or the one that was being made, must be there.
+        assert checkpoints.Checkpoints(run).load("last").step >= settings.train.save_every
+        assert ended(in_child(run, settings, resume=True)) == 0
+        assert contents(run) == whole
+        points += 1
+    assert points >= 12
+
+
+def test_resuming_a_finished_run_changes_nothing(tmp_path: Path, whole: dict[str, str]) -> None:
+    assert ended(in_child(tmp_path, settings)) == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"}
+    assert ended(in_child(tmp_path, settings, resume=True)) == 0
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+def test_every_optimizer_resumes(optimizer: str, tmp_path: Path) -> None:
+    chosen = tiny(f"train.optimizer={optimizer}", "model.cell=lstm", "train.steps=6", "train.weight_decay=0.01")
+
+    def interrupted() -> None:
+        with pytest.raises(Interrupted):
+            train(tmp_path / "split", chosen, StopAt(3))
+
+    assert ended(in_child(tmp_path / "whole", chosen)) == 0
+    assert ended(forked(interrupted)) == 0
+    assert ended(in_child(tmp_path / "split", chosen, resume=True)) == 0
+    assert contents(tmp_path / "split") == contents(tmp_path / "whole")
