@@ -55,11 +55,9 @@ def test_view_does_without_torch() -> None:
         assert "import torch" not in path.read_text(), path
 
 
-@pytest.mark.parametrize(
-    "package", ["saccade.attention", "saccade.kernels", "saccade.layers", "saccade.search", "saccade.view"]
-)
+@pytest.mark.parametrize("package", ["attention", "kernels", "layers", "search", "view"])
 def test_exported_names_exist(package: str) -> None:
-    module = importlib.import_module(package)
+    module = importlib.import_module(f"saccade.{package}")
     assert all(hasattr(module, name) for name in module.__all__)
     assert len(set(module.__all__)) == len(module.__all__)
 

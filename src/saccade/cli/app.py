@@ -1,4 +1,4 @@
-"""The verbs and their options. Each only names what it takes; the work is in `saccade.cli.verbs`, imported when it begins."""
+"""The verbs and their options. What they do is in `saccade.cli.verbs` and `listings`, imported when it begins."""
 
 from pathlib import Path
 from typing import Annotated

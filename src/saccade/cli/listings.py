@@ -118,7 +118,7 @@ def examine(data_dir: str | None) -> Mapping[str, Any]:
         "threads": torch.get_num_threads(),
         "kernels": ("compiled, correct" if exact else "compiled, WRONG: set SACCADE_KERNELS=off") if kernels_on(ones)
         else "off: plain torch answers (slower); install numba, or unset SACCADE_KERNELS",
-        "data directory": f"{directory} ({len(here)} data sets here)" if here else f"{directory} (nothing here yet: saccade data)",
+        "data directory": f"{directory} ({len(here) or 'no'} data sets here; see: saccade data)",
         "free disk": f"{shutil.disk_usage(Path.cwd()).free / 2**30:.1f} GB in {Path.cwd()}",
         "terminal": f"{shutil.get_terminal_size().columns} columns, {'color' if sys.stdout.isatty() else 'no color'}",
     }  # fmt: skip

@@ -42,9 +42,8 @@ def train(
     run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
-        print(
-            f"next: saccade evaluate {path}\n      saccade predict {path} FILE\n      saccade look {path} TEXT --out look.html"
-        )
+        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", f"look {path} TEXT --out look.html")):
+            print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 
 def _named(name: str, out: Path | None, resume: bool) -> tuple[Table, Path]:
@@ -79,9 +78,8 @@ def evaluate(
     else:
         print(f"{path} at step {found.step}, {data or split}, {search.method} search")
         for name, part in scores.items():
-            print(
-                f"  {name:10} {part['examples']:7,} examples  {part['exact']:8.2%} exact  loss {part['loss']:.4f} per token"
-            )
+            counted = f"{name:10} {part['examples']:7,} examples"
+            print(f"  {counted}  {part['exact']:8.2%} exact  loss {part['loss']:.4f} per token")
 
 
 def _split(splits: Splits, name: str) -> Sequence[Pair]:

@@ -8,12 +8,14 @@ step, reading and writing it whole each time.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from saccade.kernels.function import applied
 from saccade.kernels.runtime import kernels_on, run
 
 
@@ -50,8 +52,7 @@ def step(cell: Cell, x: Tensor, a: Tensor, state: Tensor) -> Tensor:
     """The next state (B, S) of every row."""
     if not kernels_on(x, a, state):
         return cell.definition(x, a, state)
-    following: Tensor = _Step.apply(cell.name, x, a, state)
-    return following
+    return applied(_Step, cell.name, x, a, state)
 
 
 def sequence(
@@ -60,8 +61,7 @@ def sequence(
     """All states (T, B, S) along x (T, B, gates); where `live` (T, B) is False a row keeps its state."""
     if not kernels_on(x, start, weight, bias):
         return _plain_sequence(cell, x, start, weight, bias, live, backward)
-    states: Tensor = _Sequence.apply(cell.name, x, start, weight, bias, live, backward)
-    return states
+    return applied(_Sequence, cell.name, x, start, weight, bias, live, backward)
 
 
 def _plain_sequence(
@@ -122,10 +122,10 @@ class _Sequence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor, Tensor, None, None]:
         x, hidden, start, weight, live, states = ctx.saved_tensors
-        T, _, H = *x.shape[:2], weight.shape[1]
+        H = weight.shape[1]
         dx, da, dstate = torch.empty_like(x), torch.empty_like(hidden), torch.zeros_like(start)
-        order = _order(T, ctx.reversed)
-        before = {t: states[last] for last, t in zip(order, order[1:], strict=False)}
+        order = _order(len(x), ctx.reversed)
+        before = {t: states[last] for last, t in pairwise(order)}
         before[order[0]] = start
         for t in reversed(order):
             pull = grad[t] + dstate

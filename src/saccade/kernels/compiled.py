@@ -41,13 +41,16 @@ PIECE = 256
 PARTS = 4
 
 
-@numba.njit(inline="always", fastmath=_FAST, error_model="numpy")
-def _tanh(x):
+def rational_tanh(x):
+    """tanh of one float32; compiled by each kernel with what it allows."""
     x = min(max(x, -_LIMIT), _LIMIT)
     t = x * x
     p = (((_P4 * t + _P3) * t + _P2) * t + _P1) * t + _P0
     q = (((_Q4 * t + _Q3) * t + _Q2) * t + _Q1) * t + _ONE
     return x * p / q
+
+
+_tanh = numba.njit(inline="always", fastmath=_FAST, error_model="numpy")(rational_tanh)
 
 
 @numba.njit(cache=True, fastmath=_FAST, error_model="numpy")

@@ -7,17 +7,23 @@ that is not live keeps its state. The backward loops compute the gates again ins
 import numba
 import numpy as np
 
-from saccade.kernels.compiled import _FAST, _tanh
+from saccade.kernels.compiled import rational_tanh
 
+# Nothing may be reordered or fused: Numba runs freshly compiled code and stores code that it generates once more, and
+# where there is a choice the two may differ in the last bit, so that a resumed run would leave its path.
+_EXACT = {"nsz", "nnan", "ninf"}
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 
 
-@numba.njit(inline="always", fastmath=_FAST, error_model="numpy")
+_tanh = numba.njit(inline="always", fastmath=_EXACT, error_model="numpy")(rational_tanh)
+
+
+@numba.njit(inline="always", fastmath=_EXACT, error_model="numpy")
 def _sigmoid(x):
     return _HALF + _HALF * _tanh(_HALF * x)
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _gru(xr, xz, xn, ar, az, an, h, out):
     for d in range(h.size):
         z = _sigmoid(xz[d] + az[d])
@@ -25,7 +31,7 @@ def _gru(xr, xz, xn, ar, az, an, h, out):
         out[d] = n + z * (h[d] - n)
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _gru_row(b, x, a, state, live, out):
     H = state.shape[1]
     if live[b]:
@@ -34,7 +40,7 @@ def _gru_row(b, x, a, state, live, out):
         out[b] = state[b]
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _gru_pull(xr, xz, xn, ar, az, an, h, grad, dxr, dxz, dxn, dar, daz, dan, dh):
     for d in range(h.size):
         r, z = _sigmoid(xr[d] + ar[d]), _sigmoid(xz[d] + az[d])
@@ -52,7 +58,7 @@ def _gru_pull(xr, xz, xn, ar, az, an, h, grad, dxr, dxz, dxn, dar, daz, dan, dh)
         dh[d] = g * z
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _gru_pull_row(b, x, a, state, live, grad, dx, da, dstate):
     H = state.shape[1]
     if live[b]:
@@ -66,7 +72,7 @@ def _gru_pull_row(b, x, a, state, live, grad, dx, da, dstate):
         dstate[b] = grad[b]
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _lstm(xi, xf, xg, xo, ai, af, ag, ao, c, out_h, out_c):
     for d in range(c.size):
         fresh = _sigmoid(xi[d] + ai[d]) * _tanh(xg[d] + ag[d]) + _sigmoid(xf[d] + af[d]) * c[d]
@@ -74,7 +80,7 @@ def _lstm(xi, xf, xg, xo, ai, af, ag, ao, c, out_h, out_c):
         out_h[d] = _sigmoid(xo[d] + ao[d]) * _tanh(fresh)
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _lstm_row(b, x, a, state, live, out):
     H = state.shape[1] // 2
     if live[b]:
@@ -87,7 +93,7 @@ def _lstm_row(b, x, a, state, live, out):
         out[b] = state[b]
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _lstm_pull(xi, xf, xg, xo, ai, af, ag, ao, c, grad_h, grad_c, di, df, dg, do, dc):
     for d in range(c.size):
         i, f, g, o = _sigmoid(xi[d] + ai[d]), _sigmoid(xf[d] + af[d]), _tanh(xg[d] + ag[d]), _sigmoid(xo[d] + ao[d])
@@ -100,7 +106,7 @@ def _lstm_pull(xi, xf, xg, xo, ai, af, ag, ao, c, grad_h, grad_c, di, df, dg, do
         dc[d] = pull * f
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _lstm_pull_row(b, x, a, state, live, grad, dx, da, dstate):
     H = state.shape[1] // 2
     if live[b]:

@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from saccade.kernels.function import applied
+
 # Numbers of one block of logits: 8 MB of float32, which stays in the last cache.
 BLOCK_NUMBERS = 1 << 21
 
@@ -25,8 +27,7 @@ def linear_cross_entropy(
 ) -> Float[Tensor, ""]:
     """Sum over the rows of −log p(target), p = softmax(hidden weight' + bias); `smoothing` of the target's share goes
     to all V alike (Szegedy et al. 2016), as in `torch.nn.functional.cross_entropy`."""
-    total: Tensor = _LinearCrossEntropy.apply(hidden, weight, bias, target, smoothing)
-    return total
+    return applied(_LinearCrossEntropy, hidden, weight, bias, target, smoothing)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):

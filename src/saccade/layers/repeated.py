@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from saccade.kernels.function import applied
+
 
 class Repeated:
     """`weight` (out, in) for the steps of one loop: `start = begin(start)`, then `map(x, add)` at each step.
@@ -24,13 +26,11 @@ class Repeated:
 
     def begin(self, start: Tensor) -> Tensor:
         """The loop's first state, tied to the weight."""
-        tied: Tensor = _Begin.apply(start, self.weight, self.notes)
-        return tied
+        return applied(_Begin, start, self.weight, self.notes)
 
     def map(self, x: Tensor, add: Tensor) -> Tensor:
         """add + x W', for (B, in) and what broadcasts to (B, out)."""
-        mapped: Tensor = _Map.apply(x, add, self.weight.detach(), self.notes)
-        return mapped
+        return applied(_Map, x, add, self.weight.detach(), self.notes)
 
 
 class _Begin(torch.autograd.Function):

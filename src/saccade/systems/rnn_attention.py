@@ -168,6 +168,8 @@ class Model(System):
     def _read_out(self, state: Tensor, context: Tensor, word: Tensor) -> Tensor:
         """The deep output's layer of maxout pairs (A.2.2)."""
         if self.readout is None:
-            return self.dropout(state)
-        pairs: Tensor = self.readout(torch.cat((state, context, word), -1))
-        return self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1))
+            read = state
+        else:
+            read = self.readout(torch.cat((state, context, word), -1)).unflatten(-1, (-1, 2)).amax(-1)
+        dropped: Tensor = self.dropout(read)
+        return dropped

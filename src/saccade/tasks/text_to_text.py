@@ -108,7 +108,7 @@ class Task:
     def _check(self, length: int, where: str) -> None:
         if length > self.config.longest:
             raise DataError(
-                f"{where}: {length} tokens, expected at most {self.config.longest}; shorten it or set task.longest"
+                f"{where}: {length} tokens, at most {self.config.longest} expected; shorten it, or set task.longest"
             )
 
     def predict(

@@ -19,4 +19,5 @@ def keep_pages() -> bool:
     if not hasattr(library, "gnu_get_libc_version"):
         return False
     wishes = ((MMAP_MAX, 0), (TRIM_THRESHOLD, 2**31 - 1), (TOP_PAD, 64 << 20), (ARENA_MAX, 1))
-    return all([library.mallopt(name, value) == 1 for name, value in wishes])
+    taken = [library.mallopt(name, value) == 1 for name, value in wishes]
+    return all(taken)

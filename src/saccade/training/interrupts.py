@@ -17,7 +17,7 @@ class Signals:
     number: int = 0
 
 
-class Interrupted(SaccadeError):
+class Interrupted(SaccadeError):  # noqa: N818 - reads as what it is
     """Somebody asked for the end: 130 for Ctrl-C, 143 for a polite kill."""
 
     def __init__(self, text: str, number: int) -> None:

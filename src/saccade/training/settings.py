@@ -82,5 +82,5 @@ def _settings(table: Table) -> Settings:
     dataset = sections["data"].pop("name", "files")
     if not isinstance(dataset, str):
         raise UsageError(f"data.name: expected a name, got {dataset!r}")
-    built = {name: config.build(kind, sections[name], name) for name, kind in kinds(table["system"], dataset).items()}
+    built: Table = {name: config.build(kind, sections[name], name) for name, kind in kinds(table["system"], dataset).items()}
     return Settings(table["system"], dataset, **built)

@@ -85,15 +85,13 @@ def _opened(path: Path, settings: Settings, resume: bool, watcher: Watcher) -> R
             raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
         return Run.create(path, settings)
     if not resume:
-        raise UsageError(
-            f"{path}: already holds a run; add --resume to go on with it, --fresh to begin anew, or another --out"
-        )
+        raise UsageError(f"{path}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
     run = Run.open(path)
     differences = changed(run.settings, settings)
     if differences:
         more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
         raise UsageError(
-            f"{path}: the config has changed ({differences[0]}{more}); resume without changes, or use another --out"
+            f"{path}: the config has changed ({differences[0]}{more}); resume it as it was, or use another --out"
         )
     return run
 
@@ -134,9 +132,7 @@ class Session:
         for line in found.passed_over:
             self.watcher.note(f"passed over a damaged checkpoint: {line}")
         if state["data"] != self.data:
-            raise DataError(
-                f"{self.run.path}: the training data has changed since the run began; bring it back, or use another --out"
-            )
+            raise DataError(f"{self.run.path}: the training data has changed; bring it back, or use another --out")
         if state["threads"] != torch.get_num_threads():
             self.watcher.note(
                 f"the run had {state['threads']} threads, now there are {torch.get_num_threads()}: the last bits will differ"
@@ -156,7 +152,7 @@ class Session:
                     self._after(report, signals)
                     if self.standing.over:
                         self.watcher.note(
-                            f"stopped at step {report.step}: {self.standing.since} validations without a better score"
+                            f"stopped early at step {report.step}: {self.standing.since} validations no better"
                         )
                         break
             except NotFinite as error:

@@ -56,7 +56,7 @@ class Report:
     skipped: bool
 
 
-class NotFinite(SaccadeError):
+class NotFinite(SaccadeError):  # noqa: N818 - reads as what it is
     """Gradients that are not numbers, again and again: the run is ended before its weights are spoiled."""
 
 
