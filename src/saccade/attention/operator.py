@@ -22,7 +22,7 @@ from saccade.errors import ShapeError
 
 
 def attend(
-    query: Float[Tensor, "... Q _"],
+    query: Float[Tensor, "... Q _"] | Prepared,
     key: Float[Tensor, "... K _"] | Prepared,
     value: Float[Tensor, "... K _"],
     *,
@@ -52,36 +52,47 @@ def attend(
 
 
 def _set(
-    query: Tensor, key: Tensor | Prepared, value: Tensor, score: Score, mask: Mask | None, normalize: Normalizer
+    query: Tensor | Prepared,
+    key: Tensor | Prepared,
+    value: Tensor,
+    score: Score,
+    mask: Mask | None,
+    normalize: Normalizer,
 ) -> tuple[Scene, Tensor]:
     """Check, clean, project and align the three tensors."""
-    prepared = key if isinstance(key, Prepared) else None
-    keys = prepared.key if prepared is not None else key
-    assert not isinstance(keys, Prepared)
-    check_kinds(query, keys, value, mask)
-    _check(query, keys, value)
+    queries, asked, query_spoiled = _unpacked(query, score)
+    keys, kept, key_spoiled = _unpacked(key, score)
+    check_kinds(queries, keys, value, mask)
+    _check(queries, keys, value)
     spoiled: tuple[Tensor | None, ...] = (None, None, None)
-    known_bad = prepared is not None and prepared.spoiled is not None
-    if known_bad or (mask is not None and not _all_finite(query, keys, value, mask)):
-        query, bad_query = clean(query)
+    known_bad = query_spoiled is not None or key_spoiled is not None
+    if known_bad or (mask is not None and not _all_finite(queries, keys, value, mask)):
+        queries, bad_query = clean(queries)
         keys, bad_key = clean(keys)
         value, bad_value = clean(value)
-        spoiled = (bad_query, either(bad_key, prepared.spoiled if prepared is not None else None), bad_value)
-    if prepared is not None and prepared.score is not score:
-        raise ShapeError(f"these keys were prepared by another score ({type(prepared.score).__name__}): pass it as score=")
-    projected = _project(query, keys, score, prepared is not None)
+        spoiled = (either(bad_query, query_spoiled), either(bad_key, key_spoiled), bad_value)
+    projected = _project(queries, keys, score, asked, kept)
     leading = joint_leading(*projected, value)
-    query, keys, value = (spread(t, leading) for t in (*projected, value))
-    noise = 1 - torch.rand(*query.shape[:-1], 1, dtype=torch.float64, device=query.device) if normalize.draws else None
-    scene = Scene(query, keys, score, mask, normalize, noise)
+    queries, keys, value = (spread(t, leading) for t in (*projected, value))
+    noise = 1 - torch.rand(*queries.shape[:-1], 1, dtype=torch.float64, device=queries.device) if normalize.draws else None
+    scene = Scene(queries, keys, score, mask, normalize, noise)
     _check_mask(scene)
     saw = _saw_spoiled(scene, *spoiled)
     return (scene if saw is None else replace(scene, spoiled=saw)), value
 
 
-def _project(query: Tensor, key: Tensor, score: Score, prepared: bool) -> tuple[Tensor, Tensor]:
+def _unpacked(given: Tensor | Prepared, score: Score) -> tuple[Tensor, bool, Tensor | None]:
+    """The vectors, whether this score has made them ready already, and which of them are not finite."""
+    if not isinstance(given, Prepared):
+        return given, False, None
+    if given.score is not score:
+        raise ShapeError(f"these keys were prepared by another score ({type(given.score).__name__}): pass it as score=")
+    return given.vectors, True, given.spoiled
+
+
+def _project(query: Tensor, key: Tensor, score: Score, asked: bool, kept: bool) -> tuple[Tensor, Tensor]:
     try:
-        return score.queries(query), key if prepared else score.keys(key)
+        return query if asked else score.queries(query), key if kept else score.keys(key)
     except RuntimeError as error:
         widths = f"queries of width {query.shape[-1]} and keys of width {key.shape[-1]}"
         raise ShapeError(f"score {type(score).__name__} was not made for {widths}") from error

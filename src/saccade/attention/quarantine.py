@@ -8,11 +8,26 @@ import math
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+# Tensors found finite, and the version they had: a decoder shows the same keys and values at every step.
+_found: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
 def finite(*tensors: Tensor) -> bool:
     """Whether all numbers are finite, at the price of one pass over them (a sum that overflows counts as not)."""
-    return all(math.isfinite(tensor.detach().sum()) for tensor in tensors)
+    return all(_finite(tensor) for tensor in tensors)
+
+
+def _finite(tensor: Tensor) -> bool:
+    if tensor.is_inference():  # has no version: it may change unseen
+        return math.isfinite(tensor.sum())
+    if _found.get(tensor) == tensor._version:
+        return True
+    answer = math.isfinite(tensor.detach().sum())
+    if answer:
+        _found[tensor] = tensor._version
+    return answer
 
 
 def clean(vectors: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -19,9 +19,12 @@ class Fold(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Keys as a score wants them, made once by `Score.prepare` for many calls of `attend` with other queries."""
+    """Keys as a score wants them, made once by `Score.prepare` for many calls of `attend` with other queries.
 
-    key: Tensor
+    Queries may come so, too: a loop that multiplies them with `Score.query_weight` itself.
+    """
+
+    vectors: Tensor
     spoiled: Tensor | None
     score: "Score"
 
@@ -53,6 +56,10 @@ class Score(nn.Module):
     def keys(self, key: Tensor) -> Tensor:
         """What is done to each key alone; once for many queries, with `prepare`."""
         return key
+
+    def query_weight(self) -> Tensor | None:
+        """The matrix (D, query width) that is all that `queries` does, if it is."""
+        return None
 
     def pairs(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
         """The score of each pair: the definition."""

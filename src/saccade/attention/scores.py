@@ -112,6 +112,9 @@ class Perceptron(Score):
         projected: Tensor = self.query_map(query)
         return projected
 
+    def query_weight(self) -> Tensor:
+        return self.query_map.weight
+
     def keys(self, key: Tensor) -> Tensor:
         projected: Tensor = self.key_map(key)
         return projected
@@ -139,7 +142,10 @@ class Additive(Perceptron):
         self.vector = _vector(hidden)
 
     def queries(self, query: Tensor) -> Tensor:
-        return query @ self.weight[:, : self.query_width].T
+        return query @ self.query_weight().T
+
+    def query_weight(self) -> Tensor:
+        return self.weight[:, : self.query_width]
 
     def keys(self, key: Tensor) -> Tensor:
         return key @ self.weight[:, self.query_width :].T

@@ -6,11 +6,14 @@
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from saccade.kernels.function import applied
 from saccade.kernels.runtime import kernels_on, run
 
 # The plain form holds at most about this many numbers of the B×Q×K×D tensor at a time.
@@ -99,8 +102,23 @@ def additive_scores(
 ) -> Float[Tensor, "B Q K"]:
     """vector'tanh(query_i + key_j) for each pair, as one differentiable operator."""
     inputs = (query, key, vector)
-    if (torch.is_grad_enabled() and any(t.requires_grad for t in inputs)) or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():
         scores: Tensor = _operator(*inputs)
         return scores
-    # A decoder's step takes a fifth of a millisecond: without a gradient the way through the dispatcher is saved.
-    return _scores(*inputs)
+    # A decoder's step takes a fifth of a millisecond: the way through the dispatcher, which takes as long, is saved.
+    wanted = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
+    return applied(_Additive, *inputs) if wanted else _scores(*inputs)
+
+
+class _Additive(torch.autograd.Function):
+    """The operator for eager use; the same two functions."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
+        ctx.save_for_backward(query, key, vector)
+        return _scores(query, key, vector)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return _gradients(grad, *ctx.saved_tensors)

@@ -28,7 +28,7 @@ class Repeated:
         """The loop's first state, tied to the weight."""
         return applied(_Begin, start, self.weight, self.notes)
 
-    def map(self, x: Tensor, add: Tensor) -> Tensor:
+    def map(self, x: Tensor, add: Tensor | None = None) -> Tensor:
         """add + x W', for (B, in) and what broadcasts to (B, out)."""
         return applied(_Map, x, add, self.weight.detach(), self.notes)
 
@@ -51,15 +51,15 @@ class _Begin(torch.autograd.Function):
 
 class _Map(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, add: Tensor, weight: Tensor, notes: list[tuple[Tensor, Tensor]]) -> Tensor:
-        ctx.notes, ctx.add_shape = notes, add.shape
+    def forward(ctx: Any, x: Tensor, add: Tensor | None, weight: Tensor, notes: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.notes, ctx.add_shape = notes, None if add is None else add.shape
         ctx.save_for_backward(x, weight)
-        return torch.addmm(add, x, weight.t())
+        return x @ weight.t() if add is None else torch.addmm(add, x, weight.t())
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
         x, weight = ctx.saved_tensors
         ctx.notes.append((grad, x))
-        added = grad if grad.shape == ctx.add_shape else grad.sum_to_size(ctx.add_shape)
+        added = None if ctx.add_shape is None else grad.sum_to_size(ctx.add_shape)
         return grad @ weight, added, None, None

@@ -67,7 +67,7 @@ class Memory:
     def select(self, inputs: Tensor) -> "Memory":
         """The memory of some inputs."""
         spoiled = self.keys.spoiled
-        keys = self.keys._replace(key=self.keys.key[inputs], spoiled=None if spoiled is None else spoiled[inputs])
+        keys = self.keys._replace(vectors=self.keys.vectors[inputs], spoiled=None if spoiled is None else spoiled[inputs])
         kept = self.lengths[inputs]
         return Memory(keys, self.values[inputs], lengths(kept), kept, self.start[inputs])
 
@@ -130,19 +130,31 @@ class Model(System):
         before = torch.cat((batch.target.new_full((B, 1), START), batch.target[:, :-1]), 1)
         words = self.dropout(self.target_embedding(before.t()))
         gates = F.linear(words, self.word_weight, self.word_bias)
-        state_map, context_map = Repeated(self.state_weight), Repeated(self.context_weight)
-        state = state_map.begin(context_map.begin(memory.start))
+        context_map, state_map, query_map = self._loop_maps()
+        state = memory.start
+        for repeated in (context_map, state_map, query_map):
+            state = repeated.begin(state) if repeated else state
         states, contexts = [], []
-        for t in range(T):
-            seen = self._look(state[:, None], memory).context[:, 0]
-            x = context_map.map(seen, gates[t])
-            a = state_map.map(state[:, : self.config.hidden], self.state_bias)
-            state = cells.step(self.cell, x, a, state)
-            states.append(state[:, : self.config.hidden])
+        for word_gates in gates.unbind():
+            hidden = self._hidden(state)
+            query = Prepared(query_map.map(hidden)[:, None], None, self.score) if query_map else hidden[:, None]
+            seen = self._look(query, memory).context.squeeze(1)
+            x = context_map.map(seen, word_gates)
+            state = cells.step(self.cell, x, state_map.map(hidden, self.state_bias), state)
+            states.append(self._hidden(state))
             contexts.append(seen)
         live = torch.arange(T)[:, None] < batch.target_lengths
         read = self._read_out(torch.stack(states)[live], torch.stack(contexts)[live], words[live])
         return linear_cross_entropy(read, self.output.weight, self.output.bias, batch.target.t()[live], smoothing)
+
+    def _loop_maps(self) -> tuple[Repeated, Repeated, Repeated | None]:
+        """The matrices of every step, to be multiplied with in a way whose gradient comes at the end."""
+        query = self.score.query_weight()
+        return Repeated(self.context_weight), Repeated(self.state_weight), None if query is None else Repeated(query)
+
+    def _hidden(self, state: Tensor) -> Tensor:
+        """The part of a state that is seen outside the cell; all of it, for a GRU."""
+        return state if self.cell.parts == 1 else state[..., : self.config.hidden]
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
@@ -150,19 +162,19 @@ class Model(System):
 
     def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
         """One more token for every hypothesis."""
-        words, hidden = self.target_embedding(tokens), state.hidden[..., : self.config.hidden]
-        attended = self._look(state.hidden, state.memory)
+        words, hidden = self.target_embedding(tokens), self._hidden(state.hidden)
+        attended = self._look(hidden, state.memory)
         x = F.linear(words, self.word_weight, self.word_bias) + F.linear(attended.context, self.context_weight)
         a = F.linear(hidden, self.state_weight, self.state_bias)
         following = cells.step(self.cell, x.flatten(0, 1), a.flatten(0, 1), state.hidden.flatten(0, 1))
         following = following.unflatten(0, tokens.shape)
-        read = self._read_out(following[..., : self.config.hidden], attended.context, words)
+        read = self._read_out(self._hidden(following), attended.context, words)
         log_probs = torch.log_softmax(self.output(read), -1)
         return Step(log_probs, State(state.memory, following), lambda: {"attention": attended.weights()[:, :, None]})
 
-    def _look(self, state: Float[Tensor, "B W S"], memory: Memory) -> Attended:
+    def _look(self, query: Float[Tensor, "B W _"] | Prepared, memory: Memory) -> Attended:
         """Context c_i from the last state s_{i-1} (eq. 5–6)."""
-        query = self.query_map(state[..., : self.config.hidden])
+        query = query if isinstance(query, Prepared) else self.query_map(query)
         return attend(query, memory.keys, memory.values, score=self.score, mask=memory.mask, normalize=self.normalize)
 
     def _read_out(self, state: Tensor, context: Tensor, word: Tensor) -> Tensor:
