@@ -22,6 +22,8 @@ from kit import Report, arguments
 
 from saccade.data.dates import Config, load
 from saccade.data.examples import Pair
+from saccade.errors import SaccadeError
+from saccade.training.trained import Trained
 
 PEER = "dateparser"
 # Languages that dateparser names by their script.
@@ -33,7 +35,15 @@ Reader = Callable[[list[str]], list[str]]
 
 def ours(run: Path, texts: list[str]) -> list[str]:
     """The ISO dates that the model of a run writes for these sources."""
-    raise SystemExit(f"{run}: predicting with a run is not connected here yet")
+    return _reader(run).predict(texts)
+
+
+@functools.cache
+def _reader(run: Path) -> Trained:
+    try:
+        return Trained.open(run)
+    except SaccadeError as error:
+        raise SystemExit(f"{error}; train one with: saccade train dates") from None
 
 
 def theirs(texts: list[str]) -> list[str]:

@@ -1,6 +1,8 @@
-"""The README's Python runs as it stands, from the first block to the last."""
+"""The README is true: its Python runs as it stands, and so do its commands, on a smaller data set."""
 
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,17 +10,69 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parent.parent / "README.md"
+SMALL = [
+    "data.train_size=60",
+    "data.valid_size=5",
+    "data.test_size=5",
+    "model.embedding=8",
+    "model.hidden=8",
+    "train.steps=2",
+    "train.threads=1",
+    "search.max_length=12",
+]
+
+
+def blocks(kind: str) -> list[str]:
+    """The README's code blocks of a kind."""
+    return re.findall(rf"```{kind}\n(.*?)```", README.read_text(), re.DOTALL)
 
 
 def test_every_python_block_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    assert len(blocks) >= 4
-    done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], capture_output=True, text=True)
+    assert len(blocks("python")) >= 4
+    script = "\n".join(blocks("python"))
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+def commands() -> list[str]:
+    """All lines that run saccade, without their comments."""
+    lines = [re.sub(r"\s+#.*", "", line) for block in blocks("sh") for line in block.splitlines()]
+    return [line for line in lines if "saccade " in line]
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the files that the README speaks of."""
+    place = tmp_path_factory.mktemp("readme")
+    (place / "my.tsv").write_text("".join(f"{n} mal\t{n} times\n" for n in range(40)))
+    (place / "my.jsonl").write_text("".join(f'{{"source": "{n} mal", "target": "{n} times"}}\n' for n in range(40)))
+    (place / "corpus.de").write_text("".join(f"{n} mal\n" for n in range(40)))
+    (place / "corpus.en").write_text("".join(f"{n} times\n" for n in range(40)))
+    return place
+
+
+def test_every_command_runs(workplace: Path) -> None:
+    """In the order of the page; trainings are made short, those of one name go to their own directory."""
+    command = shlex.join([sys.executable, "-m", "saccade"])
+    assert len(commands()) >= 8
+    for number, line in enumerate(commands()):
+        words = [word for word in SMALL if "data.train=" not in line or not word.startswith("data.")]
+        short = line + (" " + shlex.join(words) if " train " in line else "")
+        short += f" --out runs/{number}" if "data.train=" in line else ""
+        shell = re.sub(r"\bsaccade (?=train|evaluate|predict|look)", lambda found: command + " ", short)
+        done = subprocess.run(shell, shell=True, cwd=workplace, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert (workplace / "look.html").stat().st_size > 10_000
+    done = subprocess.run([sys.executable, "-c", "\n".join(blocks("py"))], cwd=workplace, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/runs.md"])
 def test_links_lead_somewhere(page: str) -> None:
     path = README.parent / page
     links = [link for link in re.findall(r"\]\(([^)]+)\)", path.read_text()) if "://" not in link]
     assert all((path.parent / link).exists() for link in links), links
+
+
+def test_scripts_can_be_run() -> None:
+    assert all(os.access(README.parent / "scripts" / name, os.X_OK) for name in ("demo", "test", "check"))

@@ -12,7 +12,7 @@ import textwrap
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from annotated_types import Ge, Gt, Lt
 from pydantic import TypeAdapter, ValidationError
@@ -32,11 +32,16 @@ C = TypeVar("C")
 def build(kind: type[C], values: Mapping[str, Any], section: str) -> C:
     """A config of this class from a table, every value checked; errors name the key as it is typed."""
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
-    for key in values:
+    types = get_type_hints(kind)
+    for key, value in values.items():
         if key not in known:
             raise UnknownName(f"key in [{section}]", key, known)
+        if isinstance(value, bool) and types[key] in (int, float):  # which pydantic would take for 0 or 1
+            raise UsageError(f"{section}.{key}: expected a number, got {value!r}")
     try:
         return TypeAdapter(kind).validate_python(dict(values))
+    except UsageError as error:  # of a config whose keys do not go together; it knows their names, not their section
+        raise UsageError(f"{section}.{error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, (section, *first["loc"])))
@@ -62,6 +67,7 @@ def words(texts: Iterable[str]) -> Table:
 def _value(text: str) -> Any:
     try:
         value = tomllib.loads(f"value = {text}")["value"]
+        tomllib.loads(f"value = [{text}]")  # neither a comment nor a second line is part of a value
     except (tomllib.TOMLDecodeError, KeyError):
         return text
     return value if isinstance(value, bool | int | float | str | list) else text
@@ -84,30 +90,40 @@ def read(path: Path) -> Table:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+        raise DataError(f"{path}: no such file; name a TOML file, or a recipe (see: saccade recipes)") from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path}: not TOML ({error})") from None
+        raise DataError(f"{path}: not TOML ({error}); mend the line") from None
 
 
 def write(table: Mapping[str, Any]) -> str:
     """The table as TOML: plain keys first, then one part per section."""
-    lines = [f"{key} = {_toml(value)}" for key, value in table.items() if not isinstance(value, Mapping)]
+    lines = [_line(key, key, value) for key, value in table.items() if not isinstance(value, Mapping)]
     for section, values in table.items():
         if isinstance(values, Mapping):
-            lines += ["", f"[{section}]"] + [f"{key} = {_toml(value)}" for key, value in values.items()]
+            lines += ["", f"[{section}]"] + [_line(key, f"{section}.{key}", value) for key, value in values.items()]
     return "\n".join(lines).strip() + "\n"
+
+
+def _line(key: str, path: str, value: Any) -> str:
+    try:
+        return f"{key} = {_toml(value)}"
+    except (TypeError, UnicodeEncodeError):
+        raise UsageError(f"{path}: expected text, a number, true or false, or a list, got {value!r}") from None
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):
+        value.encode()  # half a surrogate pair, from a file's name that is not UTF-8, has no place in TOML
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if (isinstance(value, float) and value != value) or value in (float("inf"), float("-inf")):
-        return {"nan": "nan", "inf": "inf", "-inf": "-inf"}[repr(value)]
-    return json.dumps(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, int):
+        return json.dumps(value)
+    raise TypeError
 
 
 def plain(config: Any) -> Table:

@@ -200,6 +200,9 @@ def _fast_rows(scene: Scene) -> int:
 
 def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
     """The definition, in blocks of rows; with more than one block, their weights are computed again for the gradient."""
+    pooled = _pooled(scene, value) if dropout == 0 else None
+    if pooled is not None:
+        return pooled
     if scene.fits():
         return _pool(scene, ALL, ALL, scene.key, value, dropout)
     blocks = list(scene.blocks())
@@ -209,6 +212,15 @@ def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
         inputs = (scene, rows, columns, keys.take(columns), values.take(columns), dropout)
         contexts.append(checkpoint(_pool, *inputs, use_reentrant=False) if torch.is_grad_enabled() else _pool(*inputs))
     return torch.cat(contexts, -2)
+
+
+def _pooled(scene: Scene, value: Tensor) -> Tensor | None:
+    """The score's own kernel from scores to context, where it has one and the mask is but padding."""
+    parts = () if scene.mask is None else scene.mask.parts()
+    if not isinstance(scene.normalize, Softmax) or not all(isinstance(part, Lengths) for part in parts):
+        return None
+    live = None if scene.mask is None else scene.mask.live(scene.keys, scene.query.dim() - 2, scene.query.device)
+    return scene.score.pool(scene.query, scene.key, value, live)
 
 
 def _pool(scene: Scene, rows: slice, columns: slice, key: Tensor, value: Tensor, dropout: float) -> Tensor:

@@ -73,6 +73,10 @@ class Score(nn.Module):
         """The same score as a scaled dot product, if it is one; `live` marks the keys that some query may see."""
         return None
 
+    def pool(self, query: Tensor, key: Tensor, value: Tensor, live: Tensor | None) -> Tensor | None:
+        """The context under softmax over the `live` keys (B, K) in one call, where this score has a kernel for it."""
+        return None
+
     def prepare(self, key: Tensor) -> Prepared:
         """Project the keys once; pass the result as the `key` of `attend` together with this score."""
         from saccade.attention.quarantine import clean

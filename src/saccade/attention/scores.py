@@ -14,7 +14,7 @@ from saccade.attention.positions import Positions, joint_leading, spread
 from saccade.attention.score import Fold, Score, same_width
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
 from saccade.errors import ShapeError, UnknownName
-from saccade.kernels import additive_scores
+from saccade.kernels import additive_pool, additive_scores, pooling_on
 
 
 class Dot(Score):
@@ -128,6 +128,12 @@ class Perceptron(Score):
         leading = joint_leading(query, key)
         flat = [spread(t, leading).reshape(-1, *t.shape[-2:]) for t in (query, key)]
         return additive_scores(flat[0], flat[1], self.vector).view(*leading, query.shape[-2], key.shape[-2])
+
+    def pool(self, query: Tensor, key: Tensor, value: Tensor, live: Tensor | None) -> Tensor | None:
+        if not pooling_on(query, key, value, self.vector):
+            return None
+        live = torch.ones(key.shape[:2], dtype=torch.bool) if live is None else live.expand(key.shape[:2])
+        return additive_pool(query, key, self.vector, value, live)
 
 
 class Additive(Perceptron):

@@ -13,6 +13,7 @@ import saccade
 from saccade import config as configs
 from saccade import recipes as all_recipes
 from saccade import systems as all_systems
+from saccade.cli import streams
 from saccade.data import known
 from saccade.view.labels import visible
 
@@ -50,6 +51,7 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
     if machine:
         print(json.dumps(table))
         return
+    streams.as_utf8()
     print(f'system = "{settings.system}"')
     for section, kind in kinds(settings.system, settings.dataset).items():
         print(f"\n[{section}]")

@@ -1,11 +1,11 @@
 """Runs a command and turns whatever goes wrong into one line and an exit code."""
 
-import os
 import sys
 from collections.abc import Sequence
 
-import click
+import typer
 
+from saccade.cli import streams
 from saccade.errors import SaccadeError
 
 
@@ -13,6 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """What `saccade` runs. Exit codes: 0 ok, 1 failed, 2 usage or config, 3 bad data or checkpoint, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
+    streams.never_refuse()
     sys.exit(run([word for word in words if word != "--debug"], debug=debug))
 
 
@@ -21,29 +22,21 @@ def run(words: list[str], *, debug: bool = False) -> int:
     from saccade.cli.app import app
 
     try:
-        answer = app(words, standalone_mode=False)
-        # Help and the like come back as an exit code, verbs as None.
-        return answer if isinstance(answer, int) else 0
-    except (KeyboardInterrupt, click.Abort):
-        return complain("interrupted", 130)
-    except BrokenPipeError:
+        answer = app(words, prog_name="saccade", standalone_mode=False)
+        print(end="", flush=True)  # a full disk or a closed pipe can be told now, later not
+    except (BrokenPipeError, SystemExit):  # typer makes the one of the other
         # The reader has seen enough (`| head`): what is left in the buffer goes nowhere, quietly.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.drop_output()
         return 0
-    except click.ClickException as error:
-        if debug:
-            raise
-        return complain(_usage(error), 2)
-    except SaccadeError as error:
-        if debug:
-            raise
-        return complain(str(error), error.exit_code)
-    except MemoryError:
-        return complain("out of memory; use a smaller model or train.max_tokens", 1)
+    except (KeyboardInterrupt, typer.Abort):
+        answer = 130
     except Exception as error:
         if debug:
             raise
-        return complain(f"unexpected {type(error).__name__}: {error}; run again with --debug for the traceback", 1)
+        return complain(*_told(error))
+    # Help and the like come back as an exit code, verbs as None.
+    code = answer if isinstance(answer, int) else 0
+    return complain("interrupted", code) if code == 130 else code
 
 
 def complain(text: str, code: int) -> int:
@@ -58,7 +51,22 @@ def complain(text: str, code: int) -> int:
     return code
 
 
-def _usage(error: click.ClickException) -> str:
+def _told(error: Exception) -> tuple[str, int]:
+    """What to say of an error, and the exit code."""
+    if isinstance(error, SaccadeError):
+        return str(error), error.exit_code
+    if hasattr(error, "format_message"):  # typer's own; the class behind it depends on typer's version
+        return _usage(error), 2
+    if isinstance(error, MemoryError):
+        return "out of memory; use a smaller model or train.max_tokens", 1
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}; check the name, the disk and its permissions", 1
+    return f"unexpected {type(error).__name__}: {error}; run again with --debug for the traceback", 1
+
+
+def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "saccade"
-    return f"{error.format_message().rstrip('.')}; see {path} --help"
+    text: str = error.format_message() if type(error).__name__ != "NoArgsIsHelpError" else "expected a verb"  # type: ignore[attr-defined]
+    return f"{text.rstrip('.')}; see {path} --help"

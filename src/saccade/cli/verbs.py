@@ -5,15 +5,18 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 from saccade import config
+from saccade.cli import streams
 from saccade.config import Table
 from saccade.data import files
 from saccade.data.examples import Pair, Splits
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.search import Config as SearchConfig
+from saccade.tasks.text_to_text import Prediction
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
@@ -23,6 +26,7 @@ from saccade.view.scene import terminal
 from saccade.view.trace import Trace
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+STEP = re.compile(r"[1-9][0-9]{0,17}")
 
 
 def train(
@@ -38,7 +42,7 @@ def train(
 ) -> None:
     """Train, and say what to do next."""
     _use(data_dir)
-    table, path = _named(name, out, resume)
+    table, path = _named(name, out, begun=resume or fresh)
     run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
@@ -46,11 +50,11 @@ def train(
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 
-def _named(name: str, out: Path | None, resume: bool) -> tuple[Table, Path]:
-    """The settings that a name stands for, and the run's directory."""
+def _named(name: str, out: Path | None, *, begun: bool) -> tuple[Table, Path]:
+    """The settings that a name stands for, and the run's directory, which may be that of a run that was begun."""
     if (Path(name) / "config.toml").is_file():
-        if not resume and out is None:
-            raise UsageError(f"{name}: is a run; add --resume to go on with it, or --out DIRECTORY to train its config anew")
+        if not begun and out is None:
+            raise UsageError(f"{name}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
         return config.read(Path(name) / "config.toml"), out or Path(name)
     table = base(name)
     stem = Path(name).stem if name.endswith(".toml") else name
@@ -66,7 +70,8 @@ def evaluate(
     _use(data_dir)
     run = Run.open(path)
     search = _search(run, words)
-    pairs = files.pairs(data, files.Config()) if data else _split(run.splits(), split)
+    own = run.settings.data if run.settings.dataset == "files" else files.Config()  # which knows the JSON fields' names
+    pairs = files.pairs(data, own) if data else _split(run.splits(), split)
     if not pairs:
         raise DataError(f"{path}: its {split} data is empty; give pairs with --data")
     task = run.task()
@@ -95,33 +100,38 @@ def predict(
     """Write a line (or n_best of them) for each line."""
     run = Run.open(path)
     search = _search(run, words, n_best)
-    lines = _lines(file)
-    task = run.task()
-    model, _ = run.model(task, _which(which))
-    for found in task.predict(model, lines, search):
-        if machine:
-            print(json.dumps([{"text": one.text, "log_prob": one.log_prob, "finished": one.finished} for one in found]))
-            continue
-        for one in found:
-            # A line break inside a text would break the order of lines.
-            text = one.text.replace("\n", " ").replace("\r", " ")
-            print(f"{one.log_prob:.4f}\t{text}" if scores else text)
-    sys.stdout.flush()
+    with _opened(file) as stream:
+        task = run.task()
+        model, _ = run.model(task, _which(which))
+        streams.as_utf8()
+        for found in task.predict(model, _decoded(stream, "standard input" if file == "-" else file), search):
+            _write(found, scores=scores, machine=machine)
 
 
-def _lines(file: str) -> Iterator[str]:
-    """The lines of a file or of standard input, without their ends; opened now, so that a wrong name is told at once."""
+def _write(found: Sequence[Prediction], *, scores: bool, machine: bool) -> None:
+    """The line or lines of one input."""
+    if machine:
+        print(json.dumps([{"text": one.text, "log_prob": one.log_prob, "finished": one.finished} for one in found]))
+    for one in found if not machine else ():
+        # A line break inside a text would break the order of lines.
+        text = one.text.replace("\n", " ").replace("\r", " ")
+        print(f"{one.log_prob:.4f}\t{text}" if scores else text)
+
+
+def _opened(file: str) -> AbstractContextManager[BinaryIO]:
+    """A file or standard input, opened at once, so that a wrong name is told before anything else is done."""
     if file == "-":
         if sys.stdin is None or sys.stdin.closed:
             raise UsageError("there is no standard input; name a file")
-        return _decoded(sys.stdin.buffer, "standard input")
+        return nullcontext(sys.stdin.buffer)
     try:
-        return _decoded(Path(file).open("rb"), file)
+        return Path(file).open("rb")
     except OSError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror}); name a text file, or - for standard input") from None
 
 
-def _decoded(stream: Any, name: str) -> Iterator[str]:
+def _decoded(stream: BinaryIO, name: str) -> Iterator[str]:
+    """The lines, without their ends."""
     for number, line in enumerate(stream, 1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
@@ -164,6 +174,7 @@ def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
     from saccade.data import dataset
 
     settings = resolve(base(name), words)
+    streams.as_utf8()
     for pair in _split(dataset(settings.dataset).load(settings.data), split)[:count]:
         print("\t".join((pair.source, pair.target, pair.group)).rstrip("\t"))
 
@@ -185,7 +196,7 @@ def _search(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConfig:
 def _which(text: str | None) -> Which | None:
     if text is None or text in ("best", "last", "average"):
         return text  # type: ignore[return-value]
-    if text.isdecimal():
+    if STEP.fullmatch(text):
         return int(text)
     raise UsageError(f"--checkpoint: expected best, last, average or a step, got {text!r}")
 

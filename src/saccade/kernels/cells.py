@@ -8,10 +8,13 @@ step, reading and writing it whole each time.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -79,14 +82,18 @@ def _order(steps: int, backward: bool) -> range:
     return range(steps - 1, -1, -1) if backward else range(steps)
 
 
+@cache
+def _all_live(rows: int) -> NDArray[np.bool_]:
+    return np.ones(rows, dtype=np.bool_)
+
+
 class _Step(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, name: str, x: Tensor, a: Tensor, state: Tensor) -> Tensor:
         x, a, state = x.contiguous(), a.contiguous(), state.contiguous()
-        live = torch.ones(len(x), dtype=torch.bool)
         following = torch.empty_like(state)
-        run(f"{name}_forward", *(t.detach().numpy() for t in (x, a, state, live, following)))
-        ctx.name, ctx.live = name, live
+        run(f"{name}_forward", x.numpy(), a.numpy(), state.numpy(), _all_live(len(x)), following.numpy())
+        ctx.name = name
         ctx.save_for_backward(x, a, state)
         return following
 
@@ -95,8 +102,8 @@ class _Step(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
         x, a, state = ctx.saved_tensors
         dx, da, dstate = torch.empty_like(x), torch.empty_like(a), torch.empty_like(state)
-        arrays = (x, a, state, ctx.live, grad.contiguous(), dx, da, dstate)
-        run(f"{ctx.name}_backward", *(t.detach().numpy() for t in arrays))
+        given = (x.numpy(), a.numpy(), state.numpy(), _all_live(len(x)), grad.contiguous().numpy())
+        run(f"{ctx.name}_backward", *given, dx.numpy(), da.numpy(), dstate.numpy())
         return None, dx, da, dstate
 
 

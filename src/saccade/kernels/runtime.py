@@ -49,10 +49,12 @@ def kernels_on(*tensors: Tensor) -> bool:
 def compiled(name: str) -> Callable[..., None]:
     """The compiled function of this name; Numba itself is imported here, at first use."""
     with _lock:
-        from saccade.kernels import compiled as pairs
+        from saccade.kernels import compiled as scores
         from saccade.kernels import compiled_cells as cells
+        from saccade.kernels import compiled_pool as pool
 
-        function: Callable[..., None] = getattr(pairs if hasattr(pairs, name) else cells, name)
+        home = next(module for module in (scores, cells, pool) if hasattr(module, name))
+        function: Callable[..., None] = getattr(home, name)
         return function
 
 

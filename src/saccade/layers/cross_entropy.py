@@ -29,13 +29,16 @@ def linear_cross_entropy(
 ) -> Float[Tensor, ""]:
     """Sum over the rows of −log p(target), p = softmax(hidden weight' + bias); `smoothing` of the target's share goes
     to all V alike (Szegedy et al. 2016), as in `torch.nn.functional.cross_entropy`."""
-    return applied(_LinearCrossEntropy, hidden, weight, bias, target, smoothing)
+    # Asked for inside `forward`, where gradients are always off, this could not be told from evaluation.
+    wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (hidden, weight, bias))
+    return applied(_LinearCrossEntropy, hidden, weight, bias, target, smoothing, wanted)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float) -> Tensor:
-        wanted = any(ctx.needs_input_grad[:3])
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float, wanted: bool
+    ) -> Tensor:
         rows = max(1, min(len(hidden), BLOCK_NUMBERS // len(weight)))
         buffers = [hidden.new_empty(rows, len(weight)) for _ in range(2)]
         grads = (torch.empty_like(hidden), torch.empty_like(weight), torch.zeros_like(bias)) if wanted else None
@@ -57,10 +60,12 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+        if not ctx.grads:
+            raise RuntimeError("linear_cross_entropy gives its gradients away once; compute the loss again")
         hidden, weight, bias = (part.mul_(grad) for part in ctx.grads)
         ctx.grads = ()
-        return hidden, weight, bias, None, None
+        return hidden, weight, bias, None, None, None
 
 
 def _losses(logits: Tensor, shares: Tensor, target: Tensor, smoothing: float) -> Tensor:

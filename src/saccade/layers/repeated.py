@@ -2,7 +2,8 @@
 
 Autograd would add to the gradient of the weight at each step: T small products, and the whole weight read and written
 T times. Here a step's backward only notes its input and its gradient; when the loop's first state is reached, which
-comes after all steps, the notes are joined and multiplied once.
+comes after all steps, the notes are joined and multiplied once. Notes belong to one call of backward: another that
+ends on the way, because only a late input's gradient was asked for, leaves its own behind, and they are not counted.
 """
 
 from typing import Any
@@ -13,6 +14,14 @@ from torch.autograd.function import once_differentiable
 
 from saccade.kernels.function import applied
 
+Notes = dict[int, list[tuple[Tensor, Tensor]]]
+
+
+def _this_backward() -> int:
+    """A number of its own for each call of backward, the one by which torch's checkpointing tells them apart."""
+    number: int = torch._C._current_graph_task_id()
+    return number
+
 
 class Repeated:
     """`weight` (out, in) for the steps of one loop: `start = begin(start)`, then `map(x, add)` at each step.
@@ -22,7 +31,7 @@ class Repeated:
 
     def __init__(self, weight: Tensor) -> None:
         self.weight = weight
-        self.notes: list[tuple[Tensor, Tensor]] = []
+        self.notes: Notes = {}
 
     def begin(self, start: Tensor) -> Tensor:
         """The loop's first state, tied to the weight."""
@@ -35,23 +44,23 @@ class Repeated:
 
 class _Begin(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, start: Tensor, weight: Tensor, notes: list[tuple[Tensor, Tensor]]) -> Tensor:
+    def forward(ctx: Any, start: Tensor, weight: Tensor, notes: Notes) -> Tensor:
         ctx.notes = notes
         return start.view_as(start)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
-        if not ctx.notes:
+        notes = ctx.notes.pop(_this_backward(), None)
+        if notes is None:
             return grad, None, None
-        gradients, inputs = (torch.cat(parts) for parts in zip(*ctx.notes, strict=True))
-        ctx.notes.clear()
+        gradients, inputs = (torch.cat(parts) for parts in zip(*notes, strict=True))
         return grad, gradients.t() @ inputs, None
 
 
 class _Map(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, add: Tensor | None, weight: Tensor, notes: list[tuple[Tensor, Tensor]]) -> Tensor:
+    def forward(ctx: Any, x: Tensor, add: Tensor | None, weight: Tensor, notes: Notes) -> Tensor:
         ctx.notes, ctx.add_shape = notes, None if add is None else add.shape
         ctx.save_for_backward(x, weight)
         return x @ weight.t() if add is None else torch.addmm(add, x, weight.t())
@@ -60,6 +69,6 @@ class _Map(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
         x, weight = ctx.saved_tensors
-        ctx.notes.append((grad, x))
+        ctx.notes.setdefault(_this_backward(), []).append((grad, x))
         added = None if ctx.add_shape is None else grad.sum_to_size(ctx.add_shape)
         return grad @ weight, added, None, None

@@ -143,9 +143,12 @@ class Model(System):
             state = cells.step(self.cell, x, state_map.map(hidden, self.state_bias), state)
             states.append(self._hidden(state))
             contexts.append(seen)
+        read = self._read_out(torch.stack(states), contexts, words)
         live = torch.arange(T)[:, None] < batch.target_lengths
-        read = self._read_out(torch.stack(states)[live], torch.stack(contexts)[live], words[live])
-        return linear_cross_entropy(read, self.output.weight, self.output.bias, batch.target.t()[live], smoothing)
+        if not live.all():  # nobody is asked for what follows the end
+            read = read[live]
+        answers = batch.target.t()[live]
+        return linear_cross_entropy(read.flatten(0, -2), self.output.weight, self.output.bias, answers, smoothing)
 
     def _loop_maps(self) -> tuple[Repeated, Repeated, Repeated | None]:
         """The matrices of every step, to be multiplied with in a way whose gradient comes at the end."""
@@ -168,7 +171,7 @@ class Model(System):
         a = F.linear(hidden, self.state_weight, self.state_bias)
         following = cells.step(self.cell, x.flatten(0, 1), a.flatten(0, 1), state.hidden.flatten(0, 1))
         following = following.unflatten(0, tokens.shape)
-        read = self._read_out(self._hidden(following), attended.context, words)
+        read = self._read_out(self._hidden(following)[None], [attended.context], words[None])[0]
         log_probs = torch.log_softmax(self.output(read), -1)
         return Step(log_probs, State(state.memory, following), lambda: {"attention": attended.weights()[:, :, None]})
 
@@ -177,11 +180,11 @@ class Model(System):
         query = query if isinstance(query, Prepared) else self.query_map(query)
         return attend(query, memory.keys, memory.values, score=self.score, mask=memory.mask, normalize=self.normalize)
 
-    def _read_out(self, state: Tensor, context: Tensor, word: Tensor) -> Tensor:
-        """The deep output's layer of maxout pairs (A.2.2)."""
+    def _read_out(self, states: Tensor, contexts: list[Tensor], words: Tensor) -> Tensor:
+        """The deep output's layer of maxout pairs (A.2.2), for T steps."""
         if self.readout is None:
-            read = state
+            read = states
         else:
-            read = self.readout(torch.cat((state, context, word), -1)).unflatten(-1, (-1, 2)).amax(-1)
+            read = self.readout(torch.cat((states, torch.stack(contexts), words), -1)).unflatten(-1, (-1, 2)).amax(-1)
         dropped: Tensor = self.dropout(read)
         return dropped

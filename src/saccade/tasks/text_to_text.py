@@ -1,6 +1,6 @@
 """Text to text: sentences to sentences, dates to dates. Tokenizers, batches, prediction, scores and pictures."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -102,6 +102,8 @@ class Task:
         sources = self.source.encode_batch([pair.source for pair in pairs])
         targets = [[*row, END] for row in self.target.encode_batch([pair.target for pair in pairs])]
         for number, row in enumerate(zip(sources, targets, strict=True), 1):
+            if not row[0]:
+                raise DataError(f"example {number}: expected a source, got a text without tokens; leave it out")
             self._check(max(map(len, row)), f"example {number}")
         return TextCorpus(sources, targets)
 
@@ -112,11 +114,11 @@ class Task:
             )
 
     def predict(
-        self, model: Any, texts: Iterator[str], search_config: SearchConfig, *, looks: bool = False
+        self, model: Any, texts: Iterable[str], search_config: SearchConfig, *, looks: bool = False
     ) -> Iterator[list[Prediction]]:
         """The best texts for each input, in the order of the inputs; an empty input gives an empty text."""
-        first = 0
-        while window := list(islice(texts, WINDOW)):
+        first, left = 0, iter(texts)
+        while window := list(islice(left, WINDOW)):
             yield from self._window(model, window, first, search_config, looks)
             first += len(window)
 
@@ -146,16 +148,19 @@ class Task:
         self, model: System, pairs: Sequence[Pair], config: SearchConfig, tick: Callable[[int], None] = lambda done: None
     ) -> dict[str, dict[str, float]]:
         """Scores of all pairs ("all") and of each group: how many, exactly right, and loss per token."""
-        right = []
+        if not pairs:
+            raise DataError("expected examples to be judged on, got none")
+        corpus, right = self.corpus(pairs), []
         for pair, best in zip(pairs, self.predict(model, (pair.source for pair in pairs), config), strict=True):
             right.append(bool(best) and best[0].text == pair.target)
             tick(len(right))
         parts = []
         for name in sorted({pair.group for pair in pairs}):
             chosen = [i for i, pair in enumerate(pairs) if pair.group == name]
-            loss, tokens = self.loss(model, [pairs[i] for i in chosen])
+            loss, tokens = _loss(model, corpus, chosen)
             parts.append((name, len(chosen), sum(right[i] for i in chosen), loss, tokens))
-        parts = [("all", *(sum(column) for column in list(zip(*parts, strict=True))[1:])), *(p for p in parts if p[0])]
+        whole = ("all", *(sum(column) for column in list(zip(*parts, strict=True))[1:]))
+        parts = [whole, *(part for part in parts if part[0] not in ("", "all"))]
         return {
             name: {"examples": examples, "exact": exact / examples, "loss": loss / tokens}
             for name, examples, exact, loss, tokens in parts
@@ -168,16 +173,7 @@ class Task:
 
     def loss(self, model: System, pairs: Sequence[Pair]) -> tuple[float, int]:
         """−log p of all targets together, and the number of their tokens, END included."""
-        corpus = self.corpus(pairs)
-        order = sorted(range(len(pairs)), key=lambda i: (len(corpus.sources[i]), len(corpus.targets[i])))
-        total, tokens = 0.0, 0
-        model.eval()
-        for chosen in _cut(order, corpus.sources):
-            batch = corpus.batch(chosen)
-            with torch.inference_mode():
-                total += float(model.loss(batch))
-            tokens += batch.tokens
-        return total, tokens
+        return _loss(model, self.corpus(pairs), range(len(pairs)))
 
     def scenes(self, text: str, predictions: Sequence[Prediction], kind: str) -> list[Scene]:
         """A picture of each prediction for this text."""
@@ -191,6 +187,19 @@ class Task:
             )
             for prediction in predictions
         ]
+
+
+def _loss(model: System, corpus: TextCorpus, chosen: Sequence[int]) -> tuple[float, int]:
+    """−log p of the targets of these examples together, and the number of their tokens."""
+    order = sorted(chosen, key=lambda i: (len(corpus.sources[i]), len(corpus.targets[i])))
+    total, tokens = 0.0, 0
+    model.eval()
+    for indices in _cut(order, corpus.sources):
+        batch = corpus.batch(indices)
+        with torch.inference_mode():
+            total += float(model.loss(batch))
+        tokens += batch.tokens
+    return total, tokens
 
 
 def _cut(order: list[int], rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:

@@ -25,6 +25,12 @@ class Interrupted(SaccadeError):  # noqa: N818 - reads as what it is
         self.exit_code = 128 + number
 
 
+def _numbers() -> list[signal.Signals]:
+    """What is listened to; not the end of the session where nohup made the program deaf to it."""
+    present = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
+    return [number for number in present if number.name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN]
+
+
 @contextmanager
 def watched() -> Iterator[Signals]:
     """Inside the block the first signal is noted, the second one ends the program at once."""
@@ -38,8 +44,7 @@ def watched() -> Iterator[Signals]:
             raise KeyboardInterrupt
         seen.number = number
 
-    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {getattr(signal, name): signal.signal(getattr(signal, name), note) for name in names}
+    before = {number: signal.signal(number, note) for number in _numbers()}
     try:
         yield seen
     finally:

@@ -1,6 +1,7 @@
 """log.jsonl: one JSON object a line, for every few steps and every validation."""
 
 import json
+import math
 import resource
 import time
 from collections.abc import Mapping
@@ -13,13 +14,13 @@ from saccade.training.trainer import Report
 class Journal:
     """The log of a run. What a resumed run writes again is cut off first, so that the log tells one story."""
 
-    def __init__(self, run: Path, step: int) -> None:
+    def __init__(self, run: Path, step: int, tokens: int = 0) -> None:
         self.path = run / "log.jsonl"
         kept = [line for line in self._lines() if line["step"] <= step]
         temporary = self.path.with_name(".tmp-log.jsonl")
         temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
         temporary.replace(self.path)
-        self._since = (time.perf_counter(), kept[-1].get("tokens", 0) if kept else 0)
+        self._since = (time.perf_counter(), tokens)
 
     def _lines(self) -> list[dict[str, Any]]:
         """Whole lines only: a kill may have cut the last one."""
@@ -56,12 +57,17 @@ class Journal:
         return self._add({"event": "valid", "step": step, "best": best, "scores": scores, "time": round(time.time(), 3)})
 
     def _add(self, entry: dict[str, Any]) -> dict[str, Any]:
-        # A loss that is not finite is not JSON: it is written as text.
-        safe = {key: str(value) if value != value or value in (float("inf"), -float("inf")) else value
-                for key, value in entry.items()}  # fmt: skip
+        safe: dict[str, Any] = _finite(entry)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(safe) + "\n")
         return safe
+
+
+def _finite(value: Any) -> Any:
+    """A number that is not finite is not JSON: it is written as text."""
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def resident_megabytes() -> int:

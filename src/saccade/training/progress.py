@@ -16,8 +16,8 @@ SECONDS = 10.0  # between two plain lines
 
 
 def told(scores: Mapping[str, Mapping[str, float]]) -> str:
-    """Scores on one line: the whole first, then each group."""
-    return " · ".join(f"{name} {part['exact']:.2%} exact (loss {part['loss']:.4f})" for name, part in scores.items())
+    """Scores on one line: the whole first, then each group; the log writes what is not finite as text."""
+    return " · ".join(f"{name} {part['exact']:.2%} exact (loss {float(part['loss']):.4f})" for name, part in scores.items())
 
 
 class Quiet:

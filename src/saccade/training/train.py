@@ -1,6 +1,7 @@
 """From settings to a trained run: data, tokenizers, the loop, validation, checkpoints, and the way back after a kill."""
 
 import json
+import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -44,7 +45,7 @@ class Standing:
 
     def better(self, score: list[float]) -> bool:
         """Whether this score is the best so far."""
-        found = self.best is None or score > self.best
+        found = all(map(math.isfinite, score)) and (self.best is None or score > self.best)
         self.best, self.since = (score, 0) if found else (self.best, self.since + 1)
         return found
 
@@ -58,9 +59,11 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
     keep_pages()
     _prepare_directory(path)
     with locked(path):
-        if fresh:
+        if fresh and (path / "config.toml").exists():
             _clear(path)
-        run = _opened(path, settings, resume, watcher)
+            run = Run.create(path, settings)
+        else:
+            run = _opened(path, settings, resume)
         _train(run, watcher)
     return run
 
@@ -73,13 +76,15 @@ def _prepare_directory(path: Path) -> None:
 
 
 def _clear(path: Path) -> None:
-    """Delete what an earlier run left here, and nothing else."""
-    for name in ("config.toml", "env.json", "log.jsonl", "tokenizer.json", "source.tokenizer.json", "target.tokenizer.json"):
-        (path / name).unlink(missing_ok=True)
+    """Delete what an earlier run left here, and nothing else; last of all what says that it is a run."""
     shutil.rmtree(path / "checkpoints", ignore_errors=True)
+    skipped = [skip.name for skip in path.glob("skipped-step-*.json")]
+    tokenizers = ("tokenizer.json", "source.tokenizer.json", "target.tokenizer.json")
+    for name in ("log.jsonl", *tokenizers, *skipped, "env.json", "config.toml"):
+        (path / name).unlink(missing_ok=True)
 
 
-def _opened(path: Path, settings: Settings, resume: bool, watcher: Watcher) -> Run:
+def _opened(path: Path, settings: Settings, resume: bool) -> Run:
     if not (path / "config.toml").exists():
         if any(child.name != ".lock" and not child.name.startswith(".tmp-") for child in path.iterdir()):
             raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
@@ -143,7 +148,7 @@ class Session:
 
     def go(self) -> None:
         """Train to the end; a signal is answered after the step it came in."""
-        self.journal = Journal(self.run.path, self.trainer.step)
+        self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens)
         self._introduce()
         self.watcher.begin(self.trainer.step, self.config.steps)
         with watched() as signals:
@@ -156,11 +161,17 @@ class Session:
                         )
                         break
             except NotFinite as error:
-                kept = self.run.checkpoints.steps()
-                where = f"the last healthy checkpoint is step {kept[-1]}" if kept else "no checkpoint was written yet"
-                raise NotFinite(f"{error}; {where}; try a lower train.rate") from None
+                raise NotFinite(f"{error}; {self._healthy()}; try a lower train.rate") from None
             finally:
                 self.watcher.end()
+
+    def _healthy(self) -> str:
+        """The newest checkpoint whose own step had a finite gradient: from a later one it would only end again."""
+        checkpoints = self.run.checkpoints
+        for step in reversed(checkpoints.steps()):
+            if not checkpoints.load(step).state["skips"]:
+                return f"the last healthy checkpoint is step {step}"
+        return "there is no healthy checkpoint"
 
     def _introduce(self) -> None:
         weights = sum(weight.numel() for weight in self.trainer.model.parameters())

@@ -116,11 +116,13 @@ class Trainer:
         return Report(self.step, self.cursor.epoch, self.tokens, total, rate, norm, seconds, skipped)
 
     def _norm(self) -> float:
-        weights = list(self.model.parameters())
-        norm = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
-        if self.config.clip:
-            nn.utils.clip_grads_with_norm_(weights, self.config.clip, norm)
-        return float(norm)
+        """The length of the gradient, before it is cut to `clip`."""
+        gradients = [weight.grad for weight in self.model.parameters() if weight.grad is not None]
+        norm = float(nn.utils.get_total_norm(gradients))
+        if self.config.clip and math.isfinite(norm) and norm > self.config.clip:
+            for gradient in gradients:
+                gradient.mul_(self.config.clip / norm)
+        return norm
 
     def _next(self) -> Batch:
         """The next batch; after the last of an epoch comes the first of the following."""

@@ -1,0 +1,110 @@
+"""The compiled loops of additive attention from scores to context, in Numba; imported at first use by `runtime`.
+
+For the few queries of a decoder's step: scores, softmax and pooling of a sample stay in the cache, in one call.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+from saccade.kernels.compiled import _FAST, _ZERO, _pull, _score
+
+_LOWEST = np.float32(-3.4e38)
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _add(total, vector, weight):
+    for d in range(vector.size):
+        total[d] += weight * vector[d]
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _dot(one, other):
+    total = _ZERO
+    for d in range(one.size):
+        total += one[d] * other[d]
+    return total
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _pool_row(b, i, query, key, vector, value, live, weights, context):
+    """The weights and the context of one query; zeros where it may look nowhere."""
+    row, seen = weights[b, i], live[b]
+    top, total = _LOWEST, _ZERO
+    for j in range(row.size):
+        row[j] = _ZERO
+        if seen[j]:
+            row[j] = _score(query[b, i], key[b, j], vector)
+            top = max(top, row[j])
+    for j in range(row.size):
+        if seen[j]:
+            row[j] = np.float32(math.exp(row[j] - top))
+            total += row[j]
+    context[b, i, :] = _ZERO
+    for j in range(row.size):
+        if seen[j]:
+            row[j] = row[j] / total
+            _add(context[b, i], value[b, j], row[j])
+
+
+@numba.njit(cache=True)
+def pool_forward(query, key, vector, value, live, weights, context):
+    """softmax over the live keys of Σ_d vector[d] tanh(query + key), times the values."""
+    Q = query.shape[1]
+    for task in range(query.shape[0] * Q):
+        _pool_row(task // Q, task % Q, query, key, vector, value, live, weights, context)
+
+
+@numba.njit(parallel=True, cache=True)
+def pool_forward_threads(query, key, vector, value, live, weights, context):
+    """The same, on Numba's threads."""
+    Q = query.shape[1]
+    for task in numba.prange(query.shape[0] * Q):
+        _pool_row(task // Q, task % Q, query, key, vector, value, live, weights, context)
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad):
+    """All gradients of one sample."""
+    Q, K = weights.shape[1], weights.shape[2]
+    query_grad[b, :, :] = _ZERO
+    key_grad[b, :, :] = _ZERO
+    value_grad[b, :, :] = _ZERO
+    vector_grad[b, :] = _ZERO
+    slopes = np.empty(K, np.float32)
+    for i in range(Q):
+        mean = _ZERO
+        for j in range(K):
+            if live[b, j]:
+                slopes[j] = _dot(grad[b, i], value[b, j])
+                mean += weights[b, i, j] * slopes[j]
+        for j in range(K):
+            if live[b, j]:
+                weight = weights[b, i, j]
+                pull = weight * (slopes[j] - mean)
+                _add(value_grad[b, j], grad[b, i], weight)
+                _pull(pull, query[b, i], key[b, j], query_grad[b, i], key_grad[b, j], vector_grad[b])
+        _scale(query_grad[b, i], vector)
+    for j in range(K):
+        _scale(key_grad[b, j], vector)
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _scale(row, vector):
+    for d in range(row.size):
+        row[d] *= vector[d]
+
+
+@numba.njit(cache=True)
+def pool_backward(grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad):
+    """Gradients of `pool_forward`; `vector_grad` is (B, D), to be summed over B by the caller."""
+    for b in range(query.shape[0]):
+        _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad)
+
+
+@numba.njit(parallel=True, cache=True)
+def pool_backward_threads(grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad):
+    """The same, on Numba's threads."""
+    for b in numba.prange(query.shape[0]):
+        _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad)

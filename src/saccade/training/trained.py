@@ -1,0 +1,44 @@
+"""A trained run in Python: `Trained.open("runs/dates").predict([...])`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saccade.search import Config as SearchConfig
+from saccade.systems.system import System
+from saccade.training.run import Run, Which
+from saccade.view.trace import Trace
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run with its model, ready to be asked."""
+
+    run: Run
+    task: Any
+    model: System
+    step: int
+
+    @classmethod
+    def open(cls, path: str | Path, which: Which | None = None) -> "Trained":
+        """The model of a checkpoint: "best", "last", "average" or a step; else the best there is."""
+        run = Run.open(Path(path))
+        task = run.task()
+        model, found = run.model(task, which)
+        return cls(run, task, model, found.step)
+
+    def predict(self, inputs: Iterable[str], search: SearchConfig | None = None) -> list[str]:
+        """The best output for each input, in order."""
+        answers = self.task.predict(self.model, iter(inputs), search or self.run.settings.search)
+        return [found[0].text if found else "" for found in answers]
+
+    def look(self, inputs: Iterable[str], search: SearchConfig | None = None) -> Trace:
+        """Where the model looked, a scene for each input (and for each of n_best outputs); see `saccade.view`."""
+        texts = list(inputs)
+        scenes = []
+        for text, found in zip(
+            texts, self.task.predict(self.model, iter(texts), search or self.run.settings.search, looks=True), strict=True
+        ):
+            scenes += self.task.scenes(text, found, self.run.settings.tokens.kind)
+        return Trace(self.run.settings.system, scenes)

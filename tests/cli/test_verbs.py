@@ -1,0 +1,276 @@
+"""What every verb does when all is well, on a small run."""
+
+import io
+import json
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from saccade import config
+from saccade.training.settings import resolve
+from saccade.view.trace_file import load
+
+from .commands import EXAMPLES, SMALL, TRAIN, Answer, apart, here
+
+VERBS = ["train", "evaluate", "predict", "look", "systems", "recipes", "config", "doctor", "data", "data get", "data sample"]
+
+
+def fed(command: str, stdin: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Answer:
+    """The command in this process, with this standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+    return here(command, capsys)
+
+
+def test_train_leaves_a_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here(f"{TRAIN} --out new", capsys)
+    assert answer.code == 0
+    assert answer.out.splitlines()[0] == "done: new at step 6"
+    assert "saccade evaluate new" in answer.out
+    assert "2,628 weights" in answer.err
+    names = {path.name for path in (place / "new").iterdir()}
+    assert names == {
+        ".lock",
+        "checkpoints",
+        "config.toml",
+        "env.json",
+        "log.jsonl",
+        *(f"{s}.tokenizer.json" for s in ("source", "target")),
+    }
+    kept = {path.name for path in (place / "new" / "checkpoints").iterdir()}
+    assert kept == {"step-00000003", "step-00000006", "LAST", "BEST"}
+    events = [json.loads(line) for line in (place / "new" / "log.jsonl").read_text().splitlines()]
+    assert [(event["event"], event["step"]) for event in events if event["event"] == "valid"] == [("valid", 3), ("valid", 6)]
+
+
+def test_written_config_is_the_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = place / "run" / "config.toml"
+    settings = resolve(config.read(written))
+    assert config.write(settings.table()) == written.read_text(encoding="utf-8")
+    assert here("train run/config.toml --out again --quiet", capsys).code == 0
+    assert here("train run --out third --quiet", capsys).code == 0
+    for again in ("again", "third"):
+        assert (place / again / "config.toml").read_bytes() == written.read_bytes()
+        for name in ("model.safetensors", "state.json"):
+            step = f"checkpoints/step-00000006/{name}"
+            assert (place / again / step).read_bytes() == (place / "run" / step).read_bytes()
+
+
+def test_default_directory_has_the_recipes_name(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy("run/config.toml", "mine.toml")
+    assert here("train mine.toml --quiet train.steps=1", capsys) == Answer(0, "", "")
+    assert here("train rnn_attention data.train=good.tsv --quiet train.steps=1 model.hidden=4", capsys).code == 0
+    assert sorted(path.name for path in (place / "runs").iterdir()) == ["mine", "rnn_attention"]
+
+
+def test_train_for_machines(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here(f"{TRAIN} --out new --json", capsys)
+    assert answer.err == ""
+    assert answer.out == (place / "new" / "log.jsonl").read_text()
+    assert {json.loads(line)["event"] for line in answer.out.splitlines()} == {"step", "valid"}
+
+
+@pytest.mark.parametrize("way", ["train run --resume", f"{TRAIN} --out run --resume"])
+def test_resume_of_a_finished_run_changes_nothing(way: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (place / "run" / "log.jsonl").read_text()
+    answer = here(way, capsys)
+    assert answer.code == 0
+    assert "going on from step 6" in answer.err
+    assert (place / "run" / "log.jsonl").read_text() == before
+
+
+def test_fresh_begins_anew(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "run" / "notes.txt").write_text("mine")
+    assert here(f"train rnn_attention data.train=good.tsv {SMALL} train.steps=2 --out run --fresh --quiet", capsys).code == 0
+    assert [path.name for path in place.glob("run/checkpoints/step-*")] == ["step-00000002"]
+    assert (place / "run" / "notes.txt").read_text() == "mine"
+    assert here("train run --fresh --quiet", capsys).code == 0
+
+
+def test_resume_passes_over_a_damaged_checkpoint(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "run" / "checkpoints" / "step-00000006" / "model.safetensors").write_bytes(b"")
+    answer = here("train run --resume", capsys)
+    assert answer.code == 0
+    assert "passed over a damaged checkpoint: run/checkpoints/step-00000006" in answer.err
+    assert "going on from step 3" in answer.err
+    assert here("evaluate run", capsys).code == 0
+
+
+def test_evaluate(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here("evaluate run", capsys)
+    assert answer.err == ""
+    assert answer.out.splitlines()[0] == "run at step 6, test, greedy search"
+    assert "all             56 examples" in answer.out
+    told = json.loads(here("evaluate run --json search.method=beam search.beam=3", capsys).out)
+    assert (told["run"], told["step"], told["data"]) == ("run", 6, "test")
+    assert (told["search"]["method"], told["search"]["beam"]) == ("beam", 3)
+    assert told["scores"]["all"]["examples"] == 56
+    assert 0 <= told["scores"]["all"]["exact"] <= 1 < told["scores"]["all"]["loss"]
+
+
+def test_evaluate_other_data_and_checkpoints(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.tsv").write_text("axa\ta-x\tone\nbyb\tb-y\ttwo\naya\ta-y\ttwo\n")
+    scores = json.loads(here("evaluate run --json --data other.tsv", capsys).out)["scores"]
+    assert {name: part["examples"] for name, part in scores.items()} == {"all": 3, "one": 1, "two": 2}
+    splits = {split: here(f"evaluate run --split {split} --json", capsys).out for split in ("train", "valid", "test")}
+    counts = [json.loads(told)["scores"]["all"]["examples"] for told in splits.values()]
+    assert counts == [53, 3, 56]
+    steps = {
+        which: json.loads(here(f"evaluate run --json --checkpoint {which}", capsys).out)
+        for which in ("3", "6", "last", "average")
+    }
+    assert [told["step"] for told in steps.values()] == [3, 6, 6, 6]
+    assert steps["3"]["scores"] != steps["6"]["scores"]
+
+
+def test_evaluate_reads_the_fields_the_run_knows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [line.split("\t") for line in EXAMPLES.splitlines()]
+    Path("own.jsonl").write_text("".join(json.dumps({"von": a, "nach": b}) + "\n" for a, b in rows))
+    assert (
+        here(f"train rnn_attention data.train=own.jsonl data.source=von data.target=nach {SMALL} --out own -q", capsys).code
+        == 0
+    )
+    assert here("evaluate own --data own.jsonl", capsys).code == 0
+
+
+def test_predict_keeps_order_and_empty_lines(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["axa", "", "a much longer line of text", "b", "", "hwh"]
+    answer = fed("predict run", "\n".join(texts).encode(), monkeypatch, capsys)
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.split("\n")
+    assert len(lines) == len(texts) + 1
+    assert lines[1] == lines[4] == lines[6] == ""
+    assert fed("predict run", b"", monkeypatch, capsys) == Answer(0, "", "")
+    alone = [fed("predict run", text.encode() + b"\n", monkeypatch, capsys).out for text in texts]
+    assert "".join(alone) == answer.out
+
+
+def test_predict_reads_lines_as_they_come(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = fed("predict run --scores", b"axa\nbyb\n", monkeypatch, capsys).out
+    windows = b"\xef\xbb\xbfaxa\r\nbyb\r\n"
+    assert fed("predict run --scores", windows, monkeypatch, capsys).out == plain
+    Path("windows.txt").write_bytes(windows)
+    assert here("predict run windows.txt --scores", capsys).out == plain
+    assert here("predict run - --scores", capsys).code == 0
+    strange = "a\0b\n日本語 שלום\n\x1b[31m\u202e\n\u2028\x85\x0b\n".encode()
+    answer = fed("predict run", strange, monkeypatch, capsys)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.count("\n") == 4
+
+
+def test_predict_says_how_sure_it_is(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = fed("predict run --n-best 3 --scores", b"axa\n\nbyb\n", monkeypatch, capsys)
+    columns = [line.split("\t") for line in answer.out.splitlines()]
+    assert len(columns) == 3 + 1 + 3
+    assert columns[3] == ["0.0000", ""]
+    assert all(float(score) < 0 for score, _ in columns[:3] + columns[4:])
+    assert len({text for _, text in columns[:3]}) == 3
+    told = [
+        json.loads(line) for line in fed("predict run --n-best 2 --json", b"axa\n\n", monkeypatch, capsys).out.splitlines()
+    ]
+    assert [len(found) for found in told] == [2, 1]
+    assert set(told[0][0]) == {"text", "log_prob", "finished"}
+    assert told[1] == [{"text": "", "log_prob": 0.0, "finished": True}]
+    setting = fed("predict run search.method=beam search.n_best=2 --json", b"axa\n", monkeypatch, capsys)
+    assert json.loads(setting.out) == told[0]
+
+
+def test_look_in_the_terminal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here("look run axa 'b\x1b[31my' --no-color", capsys)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.count("attention · down: target (characters) · across: source (characters)") == 2
+    assert "\x1b" not in answer.out
+    assert "\x1b[48;2;" in here("look run axa --color", capsys).out
+    assert max(map(len, here(f"look run {'ab' * 20} --width 20", capsys).out.splitlines())) <= 20
+    assert here("look run axa --n-best 3 --look attention --head 0", capsys).out.count("log_prob") == 3
+
+
+def test_look_into_files(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here("look run axa -o a.svg -o a.png -o a.html -o a.trace", capsys)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.split() == ["a.svg", "a.png", "a.html", "a.trace"]
+    assert Path("a.svg").read_text().startswith("<svg")
+    assert Path("a.png").read_bytes().startswith(b"\x89PNG")
+    assert "<!doctype html>" in Path("a.html").read_text().lower()
+    scene = load(Path("a.trace")).scenes[0]
+    assert scene.sides["source"].labels == ["a", "x", "a"]
+    assert scene.looks[0].weights.shape == (1, len(scene.sides["target"].labels), 3)
+    assert scene.looks[0].weights.sum(-1) == pytest.approx(1, abs=1e-5)
+    assert here("look run axa byb -o b.svg", capsys).out.split() == ["b-1.svg", "b-2.svg"]
+
+
+@pytest.mark.parametrize("verb", ["systems", "recipes", "data", "doctor"])
+def test_listings(verb: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here(verb, capsys)
+    assert (answer.code, answer.err) == (0, "")
+    told = json.loads(here(f"{verb} --json", capsys).out)
+    names = {
+        "systems": lambda: [entry["name"] for entry in told],
+        "recipes": lambda: [entry["name"] for entry in told],
+        "data": lambda: [entry["name"] for entry in told["data"]],
+        "doctor": lambda: list(told),
+    }[verb]()
+    expected = {"systems": "rnn_attention", "recipes": "dates", "data": "multi30k", "doctor": "kernels"}[verb]
+    assert expected in names
+    assert all(name in answer.out for name in names)
+
+
+def test_systems_are_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    for entry in json.loads(here("systems --json", capsys).out):
+        assert all(entry[key] for key in ("paper", "reads", "attends", "writes")), entry
+
+
+def test_data_is_where_it_is_said_to_be(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(here("data --json", capsys).out)["directory"] == str(place / "data")
+    assert json.loads(here("data --data-dir elsewhere --json", capsys).out)["directory"] == "elsewhere"
+    assert "nothing to download" in here("data get dates", capsys).out
+
+
+def test_data_sample(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = "data.train_size=9 data.valid_size=9 data.test_size=9 data.locales=de_DE data.untagged=0"
+    answer = here(f"data sample dates {sizes} -n 3", capsys)
+    assert (answer.code, answer.err) == (0, "")
+    rows = [line.split("\t") for line in answer.out.splitlines()]
+    assert len(rows) == 3
+    assert all(source.startswith("<de_DE> ") and group == "tagged" for source, _, group in rows)
+    own = here("data sample rnn_attention data.train=good.tsv -n 2 --split train", capsys)
+    assert own.out == "axa\ta-x\naya\ta-y\n"
+
+
+def test_config_is_a_recipe_with_meanings(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("dates", "run"):
+        answer = here(f"config {name} train.steps=77", capsys)
+        table = tomllib.loads(answer.out)
+        assert table == json.loads(here(f"config {name} train.steps=77 --json", capsys).out)
+        assert table["train"]["steps"] == 77
+        assert "# Updates of the weights." in answer.out
+        Path("mine.toml").write_text(answer.out)
+        assert here("config mine.toml", capsys).out == answer.out
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help(verb: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here(f"{verb} {option}", capsys)
+    assert (answer.code, answer.err) == (0, "")
+    assert f"Usage: saccade {verb}".strip() in answer.out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    import saccade
+
+    assert here("--version", capsys) == Answer(0, f"saccade {saccade.__version__}\n", "")
+
+
+def test_predict_as_users_run_it(place: Path) -> None:
+    answer = apart("predict run --n-best 2 --json", stdin="axa\n\nbé日b\n")
+    assert (answer.code, answer.err) == (0, "")
+    assert [len(json.loads(line)) for line in answer.out.splitlines()] == [2, 1, 2]

@@ -1,0 +1,75 @@
+"""Small models of every system, and batches for them."""
+
+import dataclasses
+import random
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade import systems
+from saccade.data.text import TextBatch, text_batch
+from saccade.data.tokenizers import END
+from saccade.systems.system import System
+
+SMALL = 16  # where a default is larger
+SIZE = 11  # of both vocabularies
+LENGTHS = [(3, 4), (7, 2), (1, 6), (5, 1), (7, 5)]  # of sources and targets
+
+
+def texts() -> list[str]:
+    """The systems that read and write text."""
+    return [name for name in systems.names() if systems.load(name).TASK == "text_to_text"]
+
+
+def small(kind: type, **given: Any) -> Any:
+    """A config of this class whose sizes are small."""
+    sizes = {
+        field.name: min(field.default, SMALL)
+        for field in dataclasses.fields(kind)
+        if isinstance(field.default, int) and not isinstance(field.default, bool)
+    }
+    return kind(**{**sizes, **given})
+
+
+def model(name: str, *, loud: float = 2.0, **given: Any) -> Any:
+    """A model with weights large enough that everything it reads makes a difference."""
+    module = systems.load(name)
+    made: System = module.Model(small(module.Config, **given), source_size=SIZE, target_size=SIZE)
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.add_(0.1 * torch.randn_like(weight)).mul_(loud)
+    return made.eval()
+
+
+def rows(seed: int = 0) -> tuple[list[list[int]], list[list[int]]]:
+    """Sources and targets of very different lengths; a target ends with END."""
+    dice = random.Random(seed)
+
+    def row(length: int) -> list[int]:
+        return [dice.randrange(END + 1, SIZE) for _ in range(length)]
+
+    return [row(source) for source, _ in LENGTHS], [[*row(target - 1), END] for _, target in LENGTHS]
+
+
+def batch(chosen: list[int] | None = None) -> TextBatch:
+    """All rows, or some."""
+    sources, targets = rows()
+    chosen = list(range(len(sources))) if chosen is None else chosen
+    return text_batch([sources[i] for i in chosen], [targets[i] for i in chosen])
+
+
+def gradients(made: nn.Module, loss: Tensor) -> dict[str, Tensor]:
+    """Of every parameter; 0 where there is none."""
+    named = dict(made.named_parameters())
+    found = torch.autograd.grad(loss, list(named.values()), allow_unused=True, materialize_grads=True)
+    return dict(zip(named, found, strict=True))
+
+
+def close(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: float) -> None:
+    """Equal up to this share of the largest number of each tensor."""
+    assert one.keys() == other.keys()
+    for name, tensor in other.items():
+        scale = max(1.0, float(tensor.abs().max()))
+        difference = float((one[name].double() - tensor.double()).abs().max())
+        assert difference <= tolerance * scale, f"{name}: {difference:.3g} apart, of {scale:.3g}"

@@ -1,0 +1,271 @@
+"""A run from its first step to its end: refused updates, early stopping, signals, what may not change in between."""
+
+import contextlib
+import itertools
+import json
+import math
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from saccade.data.examples import Splits
+from saccade.data.text import TextBatch
+from saccade.errors import DataError, SaccadeError, UsageError
+from saccade.systems import rnn_attention
+from saccade.tasks.text_to_text import Task
+from saccade.training.checkpoints import Checkpoints
+from saccade.training.interrupts import Interrupted
+from saccade.training.progress import Quiet
+from saccade.training.run import Run, average
+from saccade.training.train import train
+from saccade.training.trainer import NotFinite
+
+from .runs import contents, tiny
+from .sittings import Noted, Pressed, equal, healthy, lines
+
+pytestmark = pytest.mark.usefixtures("put_back")
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, *updates: int) -> None:
+    """The loss of the date reader is NaN in these updates."""
+    real, count = rnn_attention.Model.loss, itertools.count(1)
+
+    def loss(self: rnn_attention.Model, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+        found = real(self, batch, smoothing)
+        return found * math.nan if self.training and next(count) in updates else found
+
+    monkeypatch.setattr(rnn_attention.Model, "loss", loss)
+
+
+def test_a_refused_update_is_logged_and_kept_and_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoil(monkeypatch, 5)
+    train(tmp_path, tiny("train.steps=8", "train.valid_every=100", "train.log_every=3"), Quiet())
+    log = [(line["event"], line["step"]) for line in lines(tmp_path)]
+    assert log == [("step", 3), ("skipped", 5), ("step", 6), ("step", 8), ("valid", 8)]
+    assert lines(tmp_path)[1]["loss"] == "nan"
+    kept = sorted(path.name for path in tmp_path.glob("skipped-step-*"))
+    assert kept == ["skipped-step-5.json"]
+    facts = json.loads((tmp_path / kept[0]).read_text())
+    assert (facts["step"], facts["seed"], facts["accumulate"]) == (5, 0, 1)
+    assert healthy(tmp_path) == {4: True, 8: True}
+    train(tmp_path, tiny("train.steps=2"), Quiet(), fresh=True)  # which leaves nothing of the old one behind
+    assert not list(tmp_path.glob("skipped-step-*"))
+    assert [line["step"] for line in lines(tmp_path)] == [1, 2, 2]
+
+
+def test_a_run_that_ends_names_the_last_healthy_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoil(monkeypatch, 7, 8, 9)
+    with pytest.raises(NotFinite, match="up to step 9; the last healthy checkpoint is step 6; try a lower") as error:
+        train(tmp_path, tiny("train.valid_every=100", "train.save_every=2"), Quiet())
+    assert error.value.exit_code == 1
+    assert all(healthy(tmp_path).values())
+    shelf = Checkpoints(tmp_path)  # nothing moved since then
+    assert equal(shelf.load(6).tensors["model"], shelf.load(8).tensors["model"])
+    assert equal(shelf.load(6).tensors["optimizer"], shelf.load(8).tensors["optimizer"])
+
+
+@pytest.mark.parametrize("words", [(), ("train.clip=0",), ("train.optimizer=sgd", "train.clip=0"), ("train.rate=inf",)])
+def test_a_rate_beyond_all_measure_writes_nothing_that_is_not_finite(tmp_path: Path, words: tuple[str, ...]) -> None:
+    settings = tiny("train.rate=1e9", "train.steps=8", "train.save_every=1", "train.keep=20", *words)
+    with contextlib.suppress(SaccadeError):
+        train(tmp_path, settings, Quiet())
+    assert all(healthy(tmp_path).values())
+    lines(tmp_path)
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, scores: list[float], loss: float = 1.0) -> None:
+    """Validations come out as written here."""
+    told = iter(scores)
+
+    def evaluate(*args: object) -> dict[str, dict[str, float]]:
+        return {"all": {"examples": 20, "exact": next(told), "loss": loss}}
+
+    monkeypatch.setattr(Task, "evaluate", evaluate)
+
+
+def test_the_best_checkpoint_is_chosen_by_the_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, [0.1, 0.5, 0.3, 0.5, 0.4])
+    run = train(tmp_path, tiny("train.steps=10", "train.valid_every=2", "train.save_every=100"), Quiet())
+    assert [line["best"] for line in lines(tmp_path) if line["event"] == "valid"] == [True, True, False, False, False]
+    assert Checkpoints(tmp_path).load("best").step == 4
+    task = run.task()
+    model, found = run.model(task)
+    assert found.step == 4
+    assert equal(dict(model.state_dict()), found.tensors["model"])
+    assert not model.training
+    assert run.model(task, "last")[1].step == 10
+    assert run.model(task, 8)[1].step == 8
+
+
+def test_the_best_by_loss_is_the_lowest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([3.0, math.nan, 1.0, 2.0])
+    monkeypatch.setattr(Task, "evaluate", lambda *args: {"all": {"examples": 1, "exact": 0.0, "loss": next(losses)}})
+    words = ("train.steps=8", "train.valid_every=2", "task.metric=loss")
+    train(tmp_path, tiny(*words), Quiet())
+    assert Checkpoints(tmp_path).load("best").step == 6
+    assert [line["best"] for line in lines(tmp_path) if line["event"] == "valid"] == [True, False, True, False]
+
+
+@pytest.mark.parametrize("first", [math.nan, math.inf])
+def test_a_score_that_is_no_number_is_never_the_best(first: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([first, 2.0])
+    monkeypatch.setattr(Task, "evaluate", lambda *args: {"all": {"examples": 1, "exact": 0.0, "loss": next(losses)}})
+    train(tmp_path, tiny("train.steps=4", "train.valid_every=2"), Quiet())
+    assert Checkpoints(tmp_path).load("best").step == 4
+    assert lines(tmp_path)[2]["scores"]["all"]["loss"] == str(first)
+
+
+def test_patience_ends_the_run_and_resuming_does_not_begin_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, [0.5, 0.4, 0.6, 0.6, 0.1, 0.9])
+    settings = tiny("train.steps=100", "train.valid_every=2", "train.patience=2")
+    told = Noted()
+    train(tmp_path, settings, told)
+    assert Checkpoints(tmp_path).steps()[-1] == 10
+    assert Checkpoints(tmp_path).load("best").step == 6
+    assert any("stopped early at step 10" in note for note in told.notes)
+    before = contents(tmp_path)
+    train(tmp_path, settings, Quiet(), resume=True)
+    assert contents(tmp_path) == before
+
+
+def test_patience_counts_across_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, [0.5, 0.4, 0.3, 0.2])
+    settings = tiny("train.steps=100", "train.valid_every=2", "train.patience=3")
+    with pytest.raises(Interrupted):
+        train(tmp_path, settings, Pressed(5, signal.SIGINT))
+    train(tmp_path, settings, Quiet(), resume=True)
+    assert Checkpoints(tmp_path).steps()[-1] == 8
+
+
+def test_the_average_is_the_mean_of_the_last_files(tmp_path: Path) -> None:
+    words = ("train.steps=8", "train.save_every=2", "train.average=3", "train.keep=1", "train.valid_every=100")
+    run = train(tmp_path, tiny(*words), Quiet())
+    assert Checkpoints(tmp_path).steps() == [4, 6, 8]
+    models = [Checkpoints(tmp_path).load(step).tensors["model"] for step in (4, 6, 8)]
+    model, found = run.model(run.task())
+    for name, weight in model.state_dict().items():
+        mean = torch.stack([part[name].double() for part in models]).sum(0) / 3
+        torch.testing.assert_close(weight, mean.float(), atol=0, rtol=0)
+        assert not torch.equal(weight, models[-1][name])
+    assert found.step == 8
+    two = average(run.checkpoints, 2).tensors["model"]
+    for name, weight in two.items():
+        torch.testing.assert_close(weight, ((models[1][name].double() + models[2][name]) / 2).float(), atol=0, rtol=0)
+
+
+def test_a_resumed_run_counts_only_its_own_tokens(tmp_path: Path) -> None:
+    settings = tiny("train.steps=8", "train.valid_every=4")
+    with pytest.raises(Interrupted):
+        train(tmp_path, settings, Pressed(4, signal.SIGINT))
+    before = lines(tmp_path)[-2]["tokens"]
+
+    class Slow(Quiet):
+        def begin(self, step: int, steps: int) -> None:
+            time.sleep(0.2)
+
+    train(tmp_path, settings, Slow(), resume=True)
+    first = next(line for line in lines(tmp_path) if line["step"] == 5)
+    assert first["tokens_per_second"] < (first["tokens"] - before) / 0.2 + 1
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_the_run_after_its_step(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted, match="stopped at step 3, checkpoint written; go on with --resume") as stop:
+        train(tmp_path, tiny(), Pressed(3, number))
+    assert stop.value.exit_code == code
+    assert Checkpoints(tmp_path).steps() == [3]
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_in_the_last_step_does_not_undo_the_run(tmp_path: Path) -> None:
+    train(tmp_path, tiny("train.steps=3"), Pressed(3, signal.SIGTERM))
+    assert Checkpoints(tmp_path).steps() == [3]
+
+
+def started(path: Path, *words: str) -> None:
+    with pytest.raises(Interrupted):
+        train(path, tiny("train.steps=6", *words), Pressed(2, signal.SIGINT))
+
+
+def test_a_changed_config_is_refused_by_its_key(tmp_path: Path) -> None:
+    started(tmp_path)
+    with pytest.raises(
+        UsageError, match=r"the config has changed \(train\.rate: 0\.01 → 0\.5\); resume it as it was"
+    ) as error:
+        train(tmp_path, tiny("train.steps=6", "train.rate=0.5"), Quiet(), resume=True)
+    assert error.value.exit_code == 2
+    with pytest.raises(UsageError, match=r"and 1 more\)"):
+        train(tmp_path, tiny("train.steps=7", "model.hidden=13"), Quiet(), resume=True)
+    with pytest.raises(UsageError, match="add --resume to go on, --fresh to begin anew, or another --out"):
+        train(tmp_path, tiny("train.steps=6"), Quiet())
+
+
+def test_changed_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started(tmp_path)
+    whole = Run.open(tmp_path).splits()
+    monkeypatch.setattr(Run, "splits", lambda self: Splits([*whole.train[1:], whole.train[0]], whole.valid, whole.test))
+    with pytest.raises(DataError, match="the training data has changed") as error:
+        train(tmp_path, tiny("train.steps=6"), Quiet(), resume=True)
+    assert error.value.exit_code == 3
+
+
+def test_another_number_of_threads_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    started(tmp_path, "train.threads=0")
+    told = Noted()
+    train(tmp_path, tiny("train.steps=6", "train.threads=0"), told, resume=True)
+    assert not any("threads:" in note or "the last bits" in note for note in told.notes)
+    started(tmp_path / "other", "train.threads=0")
+    monkeypatch.setenv("SACCADE_KERNELS", "off")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    train(tmp_path / "other", tiny("train.steps=6", "train.threads=0"), told, resume=True)
+    assert "the run had 1 threads, now there are 2: the last bits will differ" in told.notes
+
+
+def test_fresh_begins_anew_and_touches_nothing_of_others(tmp_path: Path) -> None:
+    train(tmp_path, tiny("train.steps=3"), Quiet())
+    expected = contents(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    train(tmp_path, tiny("train.steps=2"), Quiet(), fresh=True)
+    assert Checkpoints(tmp_path).steps() == [2]
+    train(tmp_path, tiny("train.steps=3"), Quiet(), fresh=True)
+    assert contents(tmp_path) == expected
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_directory_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "mine.pt").write_text("precious")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    for words in ({}, {"fresh": True}, {"resume": True}):
+        with pytest.raises(UsageError, match="not empty and not a run"):
+            train(tmp_path, tiny("train.steps=2"), Quiet(), **words)
+    assert (tmp_path / "checkpoints" / "mine.pt").read_text() == "precious"
+    assert (tmp_path / "tokenizer.json").read_text() == "{}"
+
+
+def test_fresh_and_resume_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="exclude each other"):
+        train(tmp_path, tiny(), Quiet(), fresh=True, resume=True)
+
+
+def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot be made"):
+        train(tmp_path / "file" / "run", tiny(), Quiet())
+
+
+def test_a_run_without_validation_data_trains_and_has_no_best(tmp_path: Path) -> None:
+    (tmp_path / "my.tsv").write_text("".join(f"abc{n}\tcba{n}\n" for n in range(30)))
+    from saccade.training.settings import resolve
+
+    words = ["data.held_out=0", f"data.train={tmp_path / 'my.tsv'}", "train.steps=3", "train.threads=1", "model.hidden=8"]
+    run = train(tmp_path / "run", resolve({"system": "rnn_attention"}, words), Quiet())
+    assert [line["event"] for line in lines(run.path)] == ["step"]
+    assert not (run.path / "checkpoints" / "BEST").exists()
+    assert run.model(run.task())[1].step == 3
