@@ -85,7 +85,7 @@ def _unsigned(value: Any) -> Any:
 def test_every_config_of_a_run_is_read_back(tmp_path: Path) -> None:
     from saccade.training.settings import resolve
 
-    words = ["data.locales=en_US,de_DE", "train.rate=1e-30", "search.length_penalty=inf", "train.momentum=0"]
+    words = ["data.locales=en_US,de_DE", "train.rate=1e-30", "search.length_penalty=1e300", "train.momentum=0"]
     settings = resolve({"system": "rnn_attention", "data": {"name": "dates"}}, words)
     path = tmp_path / "config.toml"
     path.write_text(config.write(settings.table()), encoding="utf-8")
@@ -195,9 +195,11 @@ def test_defaults_and_given_values() -> None:
         ("sails", math.inf),
         ("speed", 0.0),
         ("speed", math.nan),
+        ("speed", math.inf),
         ("speed", "fast"),
         ("speed", True),
         ("ballast", -0.5),
+        ("ballast", math.inf),
         ("leak", 1),
         ("leak", math.nan),
         ("rig", "schooner"),

@@ -21,8 +21,8 @@ from saccade.errors import DataError, UnknownName, UsageError
 
 Positive = Annotated[int, Gt(0)]
 Count = Annotated[int, Ge(0)]
-Rate = Annotated[float, Gt(0)]
-Amount = Annotated[float, Ge(0)]
+Rate = Annotated[float, Gt(0), Lt(float("inf"))]
+Amount = Annotated[float, Ge(0), Lt(float("inf"))]
 Share = Annotated[float, Ge(0), Lt(1)]
 
 Table = dict[str, Any]

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from dataclasses import FrozenInstanceError, replace
+from typing import Any
 
 import pytest
 import torch
@@ -31,7 +32,7 @@ def written(name: str, sources: list[list[int]], how: SearchConfig, positions: l
     return search(made, memory, how, inputs=len(sources), looks=True, positions=positions)
 
 
-def seeded(name: str):  # type: ignore[no-untyped-def]
+def seeded(name: str) -> Any:
     torch.manual_seed(5)
     return model(name)
 
@@ -41,7 +42,7 @@ def seeded(name: str):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("name", systems.names())
 def test_its_config_explains_itself(name: str) -> None:
-    kind = systems.load(name).Config
+    kind: type[Any] = systems.load(name).Config
     assert dataclasses.is_dataclass(kind)
     assert all(field.kw_only for field in dataclasses.fields(kind))
     with pytest.raises(FrozenInstanceError):
@@ -176,7 +177,9 @@ def test_what_it_writes_does_not_depend_on_the_company(name: str, how: SearchCon
         for one, other in zip(best, alone, strict=True):
             assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
             for look, weights in one.looks.items():
-                torch.testing.assert_close(weights[..., : len(sources[i])], other.looks[look], atol=1e-5, rtol=1e-5)
+                seen = weights[..., : other.looks[look].shape[-1]]
+                torch.testing.assert_close(seen, other.looks[look], atol=1e-5, rtol=1e-5)
+                assert torch.equal(seen.sum(-1), weights.sum(-1))  # nothing lies beyond
 
 
 @pytest.mark.parametrize("name", texts())
@@ -189,10 +192,33 @@ def test_its_looks_are_those_of_the_text_it_wrote(name: str, how: SearchConfig) 
         tokens = [[*one.tokens, END] if one.finished else one.tokens for one in told]
         with torch.no_grad():
             again = forced(made, made.read(*padded(sources)), tokens, looks=True)
-        for place, (one, other) in enumerate(zip(told, again, strict=True)):
+        for one, other in zip(told, again, strict=True):
             assert one.looks
             assert one.looks.keys() == other.looks.keys()
             assert one.log_prob == pytest.approx(float(other.log_probs.sum()), abs=1e-4)
             for look, weights in one.looks.items():
                 torch.testing.assert_close(weights, other.looks[look], atol=1e-5, rtol=1e-5)
-                assert weights[..., len(sources[place]) :].eq(0).all()
+
+
+@pytest.mark.parametrize("name", texts())
+def test_its_state_can_be_reordered_repeated_and_dropped(name: str) -> None:
+    """Of the inputs those that are not finished stay; of each, any hypothesis any number of times."""
+    made, (sources, _) = seeded(name), rows()
+    with torch.no_grad():
+        first = made.step(torch.full((len(sources), 1), 1), made.start(made.read(*padded(sources))))
+        wide = first.state.select(torch.arange(len(sources)), torch.zeros(len(sources), 2, dtype=torch.long))
+        second = made.step(torch.tensor([[4, 5]] * len(sources)), wide)
+        inputs, hypotheses = torch.tensor([4, 1, 2]), torch.tensor([[1, 0, 1], [0, 0, 0], [1, 1, 0]])
+        tokens = torch.tensor([[6, 7, 7], [6, 6, 8], [9, 3, 3]])
+        chosen = made.step(tokens, second.state.select(inputs, hypotheses))
+        for row, place in enumerate(inputs.tolist()):
+            for column, hypothesis in enumerate(hypotheses[row].tolist()):
+                history = [[4, 5][hypothesis], int(tokens[row, column])]
+                state = made.start(made.read(*padded([sources[place]])))
+                for token in (1, *history):
+                    alone = made.step(torch.tensor([[token]]), state)
+                    state = alone.state
+                torch.testing.assert_close(chosen.log_probs[row, column], alone.log_probs[0, 0], atol=1e-5, rtol=1e-5)
+                for look, weights in chosen.glance().items():
+                    own = alone.glance()[look][0, 0]
+                    torch.testing.assert_close(weights[row, column, :, : own.shape[-1]], own, atol=1e-5, rtol=1e-5)

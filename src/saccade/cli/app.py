@@ -21,8 +21,8 @@ Words = Annotated[
     list[str] | None, typer.Argument(help="Settings as section.key=value, such as train.steps=500", metavar="[KEY=VALUE]…")
 ]
 RunPath = Annotated[Path, typer.Argument(help="The directory of a run, such as runs/dates", metavar="RUN")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.", metavar="")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", metavar="")]
 DataDir = Annotated[str | None, typer.Option("--data-dir", help="Where data lies; else $SACCADE_DATA, else the cache.")]
 Which = Annotated[str | None, typer.Option("--checkpoint", help="best, last, average or a step; else the best there is.")]
 
@@ -37,8 +37,10 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.", metavar="")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", metavar="")] = False,
 ) -> None:
     """Options of every verb."""
 
@@ -48,8 +50,10 @@ def train(
     name: Annotated[str, typer.Argument(help="A recipe, a system, a TOML file, or a run to resume", metavar="NAME")],
     words: Words = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Directory of the run; else runs/NAME.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that directory.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the run in that directory and begin anew.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that directory.", metavar="")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete the run in that directory and begin anew.", metavar="")
+    ] = False,
     data_dir: DataDir = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -88,7 +92,9 @@ def predict(
     ] = "-",
     words: Words = None,
     n_best: Annotated[int, typer.Option("--n-best", min=1, help="Texts for each input.")] = 1,
-    scores: Annotated[bool, typer.Option("--scores", help="Put the log-probability and a tab before each text.")] = False,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Put the log-probability and a tab before each text.", metavar="")
+    ] = False,
     checkpoint: Which = None,
     json: Json = False,
 ) -> None:
@@ -112,7 +118,9 @@ def look(
     attention: Annotated[str | None, typer.Option("--look", help="Which attention, where there are several.")] = None,
     head: Annotated[int | None, typer.Option("--head", min=0, help="Which head; else their mean.")] = None,
     width: Annotated[int | None, typer.Option("--width", min=16, help="Columns of the picture in the terminal.")] = None,
-    color: Annotated[bool | None, typer.Option("--color/--no-color", help="Else what the terminal can do.")] = None,
+    color: Annotated[
+        bool | None, typer.Option("--color/--no-color", help="Else what the terminal can do.", metavar="")
+    ] = None,
     checkpoint: Which = None,
 ) -> None:
     """See where a model looked: saccade look runs/dates '<de_DE> 3. April 2018' --out look.html."""

@@ -66,7 +66,8 @@ class Run:
 
     def model(self, task: Any, which: Which | None = None) -> tuple[System, Checkpoint]:
         """The trained model: that of a checkpoint, or the mean of the last few."""
-        which = which or ("average" if self.settings.train.average > 1 else "best")
+        if which is None:
+            which = "average" if self.settings.train.average > 1 else "best"
         checkpoints = self.checkpoints
         if which == "average":
             found = average(checkpoints, self.settings.train.average)

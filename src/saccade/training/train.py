@@ -14,7 +14,7 @@ from saccade import systems, tasks
 from saccade.data.examples import Splits
 from saccade.errors import DataError, UsageError
 from saccade.training.allocator import keep_pages
-from saccade.training.checkpoints import Checkpoint
+from saccade.training.checkpoints import Checkpoint, Checkpoints
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
 from saccade.training.lock import locked
@@ -88,6 +88,8 @@ def _opened(path: Path, settings: Settings, resume: bool) -> Run:
     if not (path / "config.toml").exists():
         if any(child.name != ".lock" and not child.name.startswith(".tmp-") for child in path.iterdir()):
             raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
+        return Run.create(path, settings)
+    if not Checkpoints(path).steps():  # it ended before there was anything to lose
         return Run.create(path, settings)
     if not resume:
         raise UsageError(f"{path}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
@@ -188,8 +190,11 @@ class Session:
         if report.skipped:
             self._keep_skipped()
         validates = (last or report.step % self.config.valid_every == 0) and len(self.splits.valid) > 0
+        saves = validates or last or report.step % self.config.save_every == 0 or bool(signals.number)
+        if saves and not all(bool(weight.isfinite().all()) for weight in self.trainer.model.parameters()):
+            raise NotFinite(f"weights are no longer finite at step {report.step}")
         best = validates and self._validate(report.step)
-        if validates or last or report.step % self.config.save_every == 0 or signals.number:
+        if saves:
             self._save(best)
         if signals.number and not last:
             raise Interrupted(f"stopped at step {report.step}, checkpoint written; go on with --resume", signals.number)

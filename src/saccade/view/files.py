@@ -15,7 +15,7 @@ def write(path: str | Path, content: bytes) -> None:
         _replace(Path(os.path.realpath(path)), content)
     except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise DataError(f"{visible(str(path))}: cannot be written ({reason})") from None
+        raise DataError(f"{visible(str(path))}: cannot be written ({reason}); choose another place") from None
 
 
 def _replace(target: Path, content: bytes) -> None:
