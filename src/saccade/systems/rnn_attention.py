@@ -119,7 +119,7 @@ class Model(System):
         live = torch.arange(source.shape[1])[:, None] < source_lengths
         words = self.dropout(self.source_embedding(source.t()))
         states, ends = self.reader(words, live)
-        annotations = states.transpose(0, 1)
+        annotations = states.transpose(0, 1).contiguous()
         start = torch.tanh(self.start_map(ends[-1]))
         return Memory(self.score.prepare(annotations), annotations, lengths(source_lengths), source_lengths, start)
 
