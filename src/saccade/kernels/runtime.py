@@ -52,8 +52,9 @@ def compiled(name: str) -> Callable[..., None]:
         from saccade.kernels import compiled as scores
         from saccade.kernels import compiled_cells as cells
         from saccade.kernels import compiled_pool as pool
+        from saccade.kernels import compiled_softmax as softmax
 
-        home = next(module for module in (scores, cells, pool) if hasattr(module, name))
+        home = next(module for module in (scores, cells, pool, softmax) if hasattr(module, name))
         function: Callable[..., None] = getattr(home, name)
         return function
 

@@ -13,11 +13,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from saccade.kernels.function import applied
+from saccade.kernels.softmax import cross_entropy_
 
 # Numbers of one block of logits, 32 MB of float32: enough rows for a fast matrix product.
 BLOCK_NUMBERS = 1 << 23
-# −log of shares smaller than this are taken from the logits: the share itself has lost its digits.
-FAR = 60.0
 
 
 def linear_cross_entropy(
@@ -40,18 +39,16 @@ class _LinearCrossEntropy(torch.autograd.Function):
         ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float, wanted: bool
     ) -> Tensor:
         rows = max(1, min(len(hidden), BLOCK_NUMBERS // len(weight)))
-        buffers = [hidden.new_empty(rows, len(weight)) for _ in range(2)]
+        buffer = hidden.new_empty(rows, len(weight))
         grads = (torch.empty_like(hidden), torch.empty_like(weight), torch.zeros_like(bias)) if wanted else None
         total = hidden.new_zeros((), dtype=torch.float64)
         for first in range(0, len(hidden), rows):
             block = slice(first, first + rows)
-            given, answers = hidden[block], target[block]
-            logits, shares = (buffer[: len(given)] for buffer in buffers)
-            torch.addmm(bias, given, weight.t(), out=logits)
-            torch.softmax(logits, -1, out=shares)
-            total += _losses(logits, shares, answers, smoothing).sum(dtype=torch.float64)
+            given = hidden[block]
+            logits = torch.mm(given, weight.t(), out=buffer[: len(given)])
+            total += cross_entropy_(logits, bias, target[block], smoothing).sum(dtype=torch.float64)
             if grads is not None:
-                pull = _pull(shares, answers, smoothing)
+                pull = logits  # what they have become
                 torch.mm(pull, weight, out=grads[0][block])
                 torch.addmm(grads[1], pull.t(), given, beta=float(first > 0), out=grads[1])
                 grads[2].add_(pull.sum(0))
@@ -66,25 +63,3 @@ class _LinearCrossEntropy(torch.autograd.Function):
         hidden, weight, bias = (part.mul_(grad) for part in ctx.grads)
         ctx.grads = ()
         return hidden, weight, bias, None, None, None
-
-
-def _losses(logits: Tensor, shares: Tensor, target: Tensor, smoothing: float) -> Tensor:
-    """−log of each row's share at its target, the share being smoothed; exact also where it underflows."""
-    wanted = target[:, None]
-    losses = -shares.gather(1, wanted).log()
-    far = (losses[:, 0] > FAR).nonzero()[:, 0]
-    if len(far):
-        losses[far] = torch.log_softmax(logits[far], 1).gather(1, wanted[far]).neg()
-    if smoothing:
-        # −mean of all log-shares = log of the sum − mean of the logits, and the former is the target's logit + loss.
-        apart = logits.gather(1, wanted) + losses - logits.mean(1, keepdim=True)
-        losses = (1 - smoothing) * losses + smoothing * apart
-    return losses
-
-
-def _pull(shares: Tensor, target: Tensor, smoothing: float) -> Tensor:
-    """The gradient of the block's logits, in the place of their shares."""
-    pull = shares
-    if smoothing:
-        pull -= smoothing / shares.shape[1]
-    return pull.scatter_add_(1, target[:, None], pull.new_full((len(target), 1), smoothing - 1))

@@ -1,0 +1,98 @@
+"""The compiled loops of a softmax and its cross-entropy, in Numba; imported at first use by `saccade.kernels.runtime`.
+
+exp(x) = 2^n · 2^f with n whole and |f| ≤ ½: a polynomial for the second, the bits of a float for the first. Below -87, where
+float32 has no more whole numbers, it stays at e^-87: no denormal number, which would slow what is multiplied with it.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+from saccade.kernels.compiled import _FAST, _ZERO
+
+_LOWEST, _LOG2E, _HALF = np.float32(-87.0), np.float32(math.log2(math.e)), np.float32(0.5)
+_ONE = np.float32(1)
+# 2^f = Σ (f ln 2)^k / k!, cut after the seventh power: 5e-9 on |f| ≤ ½.
+_C1, _C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(math.log(2) ** k / math.factorial(k)) for k in range(1, 8))
+
+
+@numba.njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+def _shift(row, bias):
+    """Add the bias; the sum, which is not finite where a number is not."""
+    total = _ZERO
+    for j in range(row.size):
+        row[j] += bias[j]
+        total += row[j]
+    return total
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _largest(row):
+    top = row[0]
+    for j in range(row.size):
+        top = max(top, row[j])
+    return top
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _powers(row, top, bits):
+    """The fractional power into the row, the bits of the whole power into `bits`."""
+    for j in range(row.size):
+        t = max(row[j] - top, _LOWEST) * _LOG2E
+        n = np.floor(t + _HALF)
+        f = t - n
+        row[j] = ((((((_C7 * f + _C6) * f + _C5) * f + _C4) * f + _C3) * f + _C2) * f + _C1) * f + _ONE
+        bits[j] = (np.int32(n) + np.int32(127)) << np.int32(23)
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _joined(row, scales):
+    """Both powers multiplied; their sum."""
+    total = _ZERO
+    for j in range(row.size):
+        row[j] *= scales[j]
+        total += row[j]
+    return total
+
+
+@numba.njit(fastmath=_FAST, error_model="numpy")
+def _scaled(row, factor, minus):
+    for j in range(row.size):
+        row[j] = row[j] * factor - minus
+
+
+@numba.njit(error_model="numpy")
+def _cross_row(n, logits, bias, target, smoothing, bits, losses):
+    row, wanted = logits[n], target[n]
+    count = np.float32(row.size)
+    whole = _shift(row, bias)
+    if not math.isfinite(whole):
+        losses[n] = np.nan
+        row[:] = np.nan
+        return
+    top, answer = _largest(row), row[wanted]
+    _powers(row, top, bits)
+    total = _joined(row, bits.view(np.float32))
+    level = top + np.float32(math.log(total))
+    losses[n] = (_ONE - smoothing) * (level - answer) + smoothing * (level - whole / count)
+    _scaled(row, _ONE / total, smoothing / count)
+    row[wanted] -= _ONE - smoothing
+
+
+@numba.njit(cache=True)
+def cross_entropy(logits, bias, target, smoothing, losses):
+    """−log softmax(logits + bias) at the target, smoothed; `logits` become the gradient of their row's loss."""
+    bits = np.empty(logits.shape[1], np.int32)
+    for n in range(logits.shape[0]):
+        _cross_row(n, logits, bias, target, smoothing, bits, losses)
+
+
+@numba.njit(parallel=True, cache=True)
+def cross_entropy_threads(logits, bias, target, smoothing, losses):
+    """The same, on Numba's threads, a few rows each at a time."""
+    tasks = (logits.shape[0] + 15) // 16
+    for task in numba.prange(tasks):
+        bits = np.empty(logits.shape[1], np.int32)
+        for n in range(task * 16, min(task * 16 + 16, logits.shape[0])):
+            _cross_row(n, logits, bias, target, smoothing, bits, losses)

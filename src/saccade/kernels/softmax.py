@@ -1,0 +1,36 @@
+"""Cross-entropy of rows of logits, and its gradient in their place: one pass over memory instead of five.
+
+Its meaning is `cross_entropy_definition`; float32 on the CPU runs in `saccade.kernels.compiled_softmax`.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from saccade.kernels.runtime import kernels_on, run
+
+
+def cross_entropy_(
+    logits: Float[Tensor, "N V"], bias: Float[Tensor, " V"], target: Int[Tensor, " N"], smoothing: float
+) -> Float[Tensor, " N"]:
+    """−log softmax(logits + bias) at the target for each row, `smoothing` of it spread over all V alike.
+
+    Afterwards `logits` hold the gradient of their row's loss for logits + bias. Not differentiable itself.
+    """
+    if not kernels_on(logits, bias) or not logits.is_contiguous() or 0 in logits.shape:
+        return cross_entropy_definition(logits, bias, target, smoothing)
+    losses = logits.new_empty(len(logits))
+    arrays = (part.detach().contiguous().numpy() for part in (bias, target))
+    run("cross_entropy", logits.numpy(), *arrays, np.float32(smoothing), losses.numpy())
+    return losses
+
+
+def cross_entropy_definition(logits: Tensor, bias: Tensor, target: Tensor, smoothing: float) -> Tensor:
+    """The same in plain torch."""
+    logs = torch.log_softmax(logits.add_(bias), -1)
+    answers = logs.gather(1, target[:, None])[:, 0]
+    losses = -(1 - smoothing) * answers - smoothing * logs.mean(1)
+    logits.copy_(logs.exp_()).sub_(smoothing / logits.shape[1])
+    logits.scatter_add_(1, target[:, None], logits.new_full((len(target), 1), smoothing - 1))
+    return losses
