@@ -8,6 +8,7 @@ projects the keys again at every step; "hoisted loop" projects them once. "full"
 have lengths as they come in text, sorted into batches, which the loops fill up with padding.
 """
 
+import functools
 import statistics
 from collections.abc import Callable
 
@@ -112,7 +113,9 @@ def case(name: str, batches: list[TextBatch], rounds: int, report: Report) -> No
         "hoisted loop": textbook(Loop(hoisted=True), batches),
         "ours": ours(batches),
     }
-    runs = {key: lambda step=step: [step() for _ in batches] for key, step in single.items()}
+    runs: dict[str, Callable[[], object]] = {
+        key: functools.partial(lambda step: [step() for _ in batches], step) for key, step in single.items()
+    }
     times = interleave(runs, rounds, 0.5)
     report.case(name, times)
     tokens = sum(batch.tokens for batch in batches)

@@ -193,6 +193,7 @@ torch.manual_seed(0)
 from saccade.attention import Additive, attend, lengths
 from saccade.kernels import additive_scores
 from saccade.kernels.cells import CELLS, sequence, step
+from saccade.layers.cross_entropy import linear_cross_entropy
 
 def tell(name, out, leaves):
     tensors = [out, *torch.autograd.grad(out, leaves, torch.randn(out.shape))]
@@ -218,6 +219,9 @@ for B, Q, K, D in ((1, 1, 3, 5), (3, 1, 9, 64), (2, 4, 7, 33)):
     score = Additive(D, 2 * D)
     context = attend(query, key, key, score=score, mask=lengths(torch.randint(1, K + 1, (B,)))).context
     tell(f"pool-{D}", context, [query, key, *score.parameters()])
+for N, D, V in ((3, 5, 7), (20, 16, 700)):
+    given = leaves((N, D), (V, D), (V,))
+    tell(f"cross-entropy-{V}", linear_cross_entropy(*given, torch.randint(0, V, (N,)), 0.1), given)
 """
 
 

@@ -345,3 +345,15 @@ def test_characters_are_labeled_one_by_one() -> None:
     (scene,) = task.scenes("Haus é", best, "char")
     assert list(scene.sides["source"].labels) == list("Haus é")
     assert list(scene.sides["target"].labels)[: len(best[0].text)] == list(best[0].text)
+
+
+def test_right_is_what_the_words_spell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are joined by spaces, whatever stood between them; a target with an unknown word is never right."""
+    pairs = [Pair("one", "Yes, sir"), Pair("two", "No")]
+    tokens = tokenizers.Config(kind="word", lower=True)
+    task = Task.fit(Config(), tokens, Splits(pairs, [], []))
+    answers = {"one": "yes , sir", "two": "<unk>"}
+    written = lambda model, texts, config: ([Prediction(answers[text], 0.0, True, [], {})] for text in texts)  # noqa: E731
+    monkeypatch.setattr(task, "predict", written)
+    scores = task.evaluate(model(task), [Pair("one", "Yes, sir"), Pair("two", "Never")], SearchConfig())
+    assert scores["all"]["exact"] == 0.5

@@ -138,3 +138,18 @@ def test_every_optimizer_resumes(optimizer: str, tmp_path: Path) -> None:
     assert ended(forked(interrupted)) == 0
     assert ended(in_child(tmp_path / "split", chosen, resume=True)) == 0
     assert contents(tmp_path / "split") == contents(tmp_path / "whole")
+
+
+def test_an_interruption_does_not_change_the_average(tmp_path: Path) -> None:
+    chosen = tiny("train.average=3", "train.keep=1")
+
+    def interrupted() -> None:
+        with pytest.raises(Interrupted):
+            train(tmp_path / "split", chosen, StopAt(13))
+
+    assert ended(in_child(tmp_path / "whole", chosen)) == 0
+    assert ended(forked(interrupted)) == 0
+    assert ended(in_child(tmp_path / "split", chosen, resume=True)) == 0
+    steps = [checkpoints.Checkpoints(tmp_path / name).steps() for name in ("whole", "split")]
+    assert steps[0] == steps[1]
+    assert len(steps[0]) >= 3

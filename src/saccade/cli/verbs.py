@@ -21,9 +21,9 @@ from saccade.training.progress import watcher
 from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
+from saccade.training.trained import Trained
 from saccade.view import pictures
 from saccade.view.scene import terminal
-from saccade.view.trace import Trace
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 STEP = re.compile(r"[1-9][0-9]{0,17}")
@@ -152,20 +152,16 @@ def look(
     color: bool | None,
 ) -> None:
     """Draw where the model looked for each text, in the terminal or into files."""
-    run = Run.open(path)
     for target in out:
         pictures.kind_of(target)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
-    task = run.task()
-    model, _ = run.model(task, _which(which))
-    scenes = []
-    for text, found in zip(texts, task.predict(model, iter(texts), _search(run, (), n_best), looks=True), strict=True):
-        scenes += task.scenes(text, found, run.settings.tokens.kind)
+    trained = Trained.open(path, _which(which))
+    trace = trained.look(texts, _search(trained.run, (), n_best))
     for target in out:
-        for written in pictures.save_picture(Trace(run.settings.system, scenes), target, look=attention, head=head):
+        for written in pictures.save_picture(trace, target, look=attention, head=head):
             print(written)
-    for scene in scenes if not out else []:
+    for scene in trace.scenes if not out else []:
         print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")
 
 

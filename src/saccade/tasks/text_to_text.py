@@ -14,7 +14,7 @@ from saccade.config import Positive
 from saccade.data import tokenizers
 from saccade.data.examples import Pair, Splits
 from saccade.data.text import TextBatch, padded, text_batch
-from saccade.data.tokenizers import END, Tokenizer
+from saccade.data.tokenizers import END, UNKNOWN, Tokenizer
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
 from saccade.search import Hypothesis, search
@@ -151,8 +151,10 @@ class Task:
         if not pairs:
             raise DataError("expected examples to be judged on, got none")
         corpus, right = self.corpus(pairs), []
-        for pair, best in zip(pairs, self.predict(model, (pair.source for pair in pairs), config), strict=True):
-            right.append(bool(best) and best[0].text == pair.target)
+        answers = self.predict(model, (pair.source for pair in pairs), config)
+        for row, best in zip(corpus.targets, answers, strict=True):
+            # What the target's tokens spell: words may be spaced and cased otherwise than the text was.
+            right.append(bool(best) and UNKNOWN not in row and best[0].text == self.target.decode(row))
             tick(len(right))
         parts = []
         for name in sorted({pair.group for pair in pairs}):

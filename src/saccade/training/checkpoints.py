@@ -6,7 +6,7 @@ a kill may leave them one save behind, and nothing depends on that.
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -41,17 +41,21 @@ class Checkpoint:
 class Checkpoints:
     """The checkpoints in RUN/checkpoints, for one writer (see `lock`) and any number of readers."""
 
-    def __init__(self, run: Path, keep: int = 3) -> None:
+    def __init__(self, run: Path, keep: int = 3, regular: Callable[[int], bool] = lambda step: True) -> None:
         if keep < 1:
             raise UsageError(f"keep must be at least 1, got {keep}")
         self.run = run
         self.keep = keep
+        self.regular = regular
         self.folder = run / "checkpoints"
 
     def save(
         self, step: int, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any], *, best: bool = False
     ) -> Path:
-        """Store a checkpoint; once this returns, no kill loses it until `keep` newer ones are stored."""
+        """Store a checkpoint; once this returns, no kill loses it until `keep` newer ones are stored.
+
+        One at a step that is not regular (an interruption's) only until the next is stored: it takes nobody's place.
+        """
         contents, aliases = _contents(step, tensors, state)
         try:
             files.make_directory(self.folder, _at)
@@ -180,7 +184,8 @@ class Checkpoints:
         """Let go of all but the newest and the best; the one just saved stays even if the disk cannot read it back."""
         entries = shelf.published(self.folder)
         marked = [entry for entry in entries if entry.best]
-        kept = {newest, *(entry.name for entry in entries[: self.keep] + marked[:1])}
+        counted = [entry for entry in entries if self.regular(entry.step)]
+        kept = {newest, *(entry.name for entry in counted[: self.keep] + marked[:1])}
         with contextlib.suppress(DataError):
             kept.add(shelf.pointed(self.folder, "BEST") or "")
         self._discard([entry.path for entry in entries if entry.name not in kept])

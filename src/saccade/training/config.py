@@ -50,3 +50,7 @@ class Config:
     "Decides the first weights, the order of the data and dropout."
     threads: Count = 0
     "CPU threads; 0: as many as there are cores. Another number changes the last bits of the result."
+
+    def regular(self, step: int) -> bool:
+        """Whether a checkpoint is due at this step, come what may."""
+        return step in (0, self.steps) or step % self.save_every == 0 or step % self.valid_every == 0

@@ -51,7 +51,7 @@ class Run:
     @property
     def checkpoints(self) -> Checkpoints:
         train = self.settings.train
-        return Checkpoints(self.path, max(train.keep, train.average))
+        return Checkpoints(self.path, max(train.keep, train.average), train.regular)
 
     def task(self) -> Any:
         """The task with the run's tokenizers."""
@@ -89,8 +89,9 @@ class Run:
 
 
 def average(checkpoints: Checkpoints, count: int) -> Checkpoint:
-    """The newest checkpoint with the mean of the last `count` checkpoints' weights."""
-    chosen = [checkpoints.load(step) for step in checkpoints.steps()[-count:]] or [checkpoints.load("last")]
+    """The newest checkpoint with the mean of the last `count` checkpoints' weights, an interruption's left out."""
+    steps = [step for step in checkpoints.steps() if checkpoints.regular(step)]
+    chosen = [checkpoints.load(step) for step in steps[-count:]] or [checkpoints.load("last")]
     models = [found.tensors["model"] for found in chosen]
     mean = {name: _mean([model[name] for model in models]) for name in models[-1]}
     last = chosen[-1]

@@ -190,7 +190,7 @@ class Session:
         if report.skipped:
             self._keep_skipped()
         validates = (last or report.step % self.config.valid_every == 0) and len(self.splits.valid) > 0
-        saves = validates or last or report.step % self.config.save_every == 0 or bool(signals.number)
+        saves = self.config.regular(report.step) or bool(signals.number)
         if saves and not all(bool(weight.isfinite().all()) for weight in self.trainer.model.parameters()):
             raise NotFinite(f"weights are no longer finite at step {report.step}")
         best = validates and self._validate(report.step)

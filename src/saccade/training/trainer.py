@@ -84,11 +84,13 @@ class Trainer:
 
     def steps(self) -> Iterator[Report]:
         """Update by update, up to the last."""
-        while self.step < self.config.steps:
-            self.model.train()
-            yield self._update()
+        while True:
             if self.skips >= SKIPS:
                 raise NotFinite(f"no finite gradient in {SKIPS} steps in a row, up to step {self.step}")
+            if self.step >= self.config.steps:
+                return
+            self.model.train()
+            yield self._update()
 
     def _update(self) -> Report:
         started = time.perf_counter()
