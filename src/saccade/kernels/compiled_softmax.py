@@ -9,7 +9,8 @@ import math
 import numba
 import numpy as np
 
-from saccade.kernels.compiled import _FAST, _ZERO
+from saccade.kernels.compiled import _ZERO
+from saccade.kernels.compiled_cells import _EXACT
 
 _LOWEST, _LOG2E, _HALF = np.float32(-87.0), np.float32(math.log2(math.e)), np.float32(0.5)
 _ONE = np.float32(1)
@@ -17,17 +18,25 @@ _ONE = np.float32(1)
 _C1, _C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(math.log(2) ** k / math.factorial(k)) for k in range(1, 8))
 
 
-@numba.njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _shift(row, bias):
-    """Add the bias; the sum, which is not finite where a number is not."""
-    total = _ZERO
+@numba.njit(error_model="numpy")
+def _sum(row, scratch):
+    """The sum, half laid upon half until one number is left: an order that no compiler may change."""
+    scratch[:] = row
+    count = row.size
+    while count > 1:
+        half = count // 2
+        _shift(scratch[:half], scratch[count - half : count])
+        count -= half
+    return scratch[0]
+
+
+@numba.njit(error_model="numpy")
+def _shift(row, other):
     for j in range(row.size):
-        row[j] += bias[j]
-        total += row[j]
-    return total
+        row[j] += other[j]
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _largest(row):
     top = row[0]
     for j in range(row.size):
@@ -35,7 +44,7 @@ def _largest(row):
     return top
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_EXACT, error_model="numpy")
 def _powers(row, top, bits):
     """The fractional power into the row, the bits of the whole power into `bits`."""
     for j in range(row.size):
@@ -46,18 +55,14 @@ def _powers(row, top, bits):
         bits[j] = (np.int32(n) + np.int32(127)) << np.int32(23)
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
-def _joined(row, scales):
-    """Both powers multiplied; their sum."""
-    total = _ZERO
+@numba.njit(fastmath=_EXACT, error_model="numpy")
+def _join(row, scales):
     for j in range(row.size):
         row[j] *= scales[j]
-        total += row[j]
-    return total
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
-def _scaled(row, factor, minus):
+@numba.njit(fastmath=_EXACT, error_model="numpy")
+def _scale(row, factor, minus):
     for j in range(row.size):
         row[j] = row[j] * factor - minus
 
@@ -66,17 +71,19 @@ def _scaled(row, factor, minus):
 def _cross_row(n, logits, bias, target, smoothing, bits, losses):
     row, wanted = logits[n], target[n]
     count = np.float32(row.size)
-    whole = _shift(row, bias)
+    _shift(row, bias)
+    whole = _sum(row, bits.view(np.float32))
     if not math.isfinite(whole):
         losses[n] = np.nan
         row[:] = np.nan
         return
     top, answer = _largest(row), row[wanted]
     _powers(row, top, bits)
-    total = _joined(row, bits.view(np.float32))
+    _join(row, bits.view(np.float32))
+    total = _sum(row, bits.view(np.float32))
     level = top + np.float32(math.log(total))
     losses[n] = (_ONE - smoothing) * (level - answer) + smoothing * (level - whole / count)
-    _scaled(row, _ONE / total, smoothing / count)
+    _scale(row, _ONE / total, smoothing / count)
     row[wanted] -= _ONE - smoothing
 
 
