@@ -161,6 +161,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
 def _fold(scene: Scene) -> Fold | None:
     if not isinstance(scene.normalize, Softmax) or (scene.mask is not None and scene.mask.has_factor()):
         return None
+    if type(scene.score).fold is Score.fold:  # it has none: spare the question
+        return None
     leading, device = scene.query.dim() - 2, scene.query.device
     live = None if scene.mask is None else scene.mask.live(scene.keys, leading, device)
     return scene.score.fold(scene.query, scene.key, live)

@@ -21,19 +21,31 @@ _C1, _C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(math.log(2) ** k / math.factoria
 @numba.njit(error_model="numpy")
 def _sum(row, scratch):
     """The sum, half laid upon half until one number is left: an order that no compiler may change."""
-    scratch[:] = row
-    count = row.size
+    half = row.size // 2
+    count = row.size - half
+    scratch[half:count] = row[half:count]  # the middle one, if there is one
+    _lay(row[:half], row[count:], scratch[:half])
     while count > 1:
         half = count // 2
-        _shift(scratch[:half], scratch[count - half : count])
+        _lay(scratch[:half], scratch[count - half : count], scratch[:half])
         count -= half
     return scratch[0]
 
 
 @numba.njit(error_model="numpy")
-def _shift(row, other):
+def _lay(one, other, out):
+    for j in range(out.size):
+        out[j] = one[j] + other[j]
+
+
+@numba.njit(error_model="numpy")
+def _shift(row, bias):
+    """Add the bias; how many numbers are not finite."""
+    bad = 0
     for j in range(row.size):
-        row[j] += other[j]
+        row[j] += bias[j]
+        bad += row[j] - row[j] != _ZERO
+    return bad
 
 
 @numba.njit(fastmath=_EXACT, error_model="numpy")
@@ -71,18 +83,17 @@ def _scale(row, factor, minus):
 def _cross_row(n, logits, bias, target, smoothing, bits, losses):
     row, wanted = logits[n], target[n]
     count = np.float32(row.size)
-    _shift(row, bias)
-    whole = _sum(row, bits.view(np.float32))
-    if not math.isfinite(whole):
+    if _shift(row, bias):
         losses[n] = np.nan
         row[:] = np.nan
         return
     top, answer = _largest(row), row[wanted]
+    mean = _sum(row, bits.view(np.float32)) / count if smoothing else _ZERO
     _powers(row, top, bits)
     _join(row, bits.view(np.float32))
     total = _sum(row, bits.view(np.float32))
     level = top + np.float32(math.log(total))
-    losses[n] = (_ONE - smoothing) * (level - answer) + smoothing * (level - whole / count)
+    losses[n] = (_ONE - smoothing) * (level - answer) + smoothing * (level - mean)
     _scale(row, _ONE / total, smoothing / count)
     row[wanted] -= _ONE - smoothing
 
