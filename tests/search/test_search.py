@@ -107,7 +107,7 @@ def test_a_dead_end_is_dropped(config: Config) -> None:
 def test_wrong_questions_are_refused() -> None:
     with pytest.raises(UsageError, match=r"^n_best: expected at most beam \(4\), got 5; "):
         Config(method="beam", n_best=5)
-    with pytest.raises(UsageError, match=r"^n_best: greedy search writes 1 hypothesis, got 2; "):
+    with pytest.raises(UsageError, match=r"^search.n_best: greedy search writes 1 hypothesis, got 2; "):
         build(Config, {"n_best": 2}, "search")
     with pytest.raises(UsageError, match=r"^search.top_p: .* got 1.5"):
         build(Config, {"method": "sample", "top_p": 1.5}, "search")

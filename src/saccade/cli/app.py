@@ -72,7 +72,7 @@ def train(
 def evaluate(
     run: RunPath,
     words: Words = None,
-    split: Annotated[str, typer.Option("--split", help="test, valid or train.")] = "test",
+    split: Annotated[str | None, typer.Option("--split", help="test, valid or train; else test if there is any.")] = None,
     data: Annotated[str | None, typer.Option("--data", help="Your own pairs instead: my.tsv, my.jsonl, a.de,a.en")] = None,
     checkpoint: Which = None,
     data_dir: DataDir = None,

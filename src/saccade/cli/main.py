@@ -1,5 +1,6 @@
 """Runs a command and turns whatever goes wrong into one line and an exit code."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(words: list[str], *, debug: bool = False) -> int:
     """The exit code of a command."""
+    # Threads that wait for work by spinning stand in each other's way where other programs want the cores, too: ten
+    # times slower was seen. Waiting a little, then sleeping, costs nothing where they do not. Read when torch is loaded.
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     from saccade.cli.app import app
 
     try:

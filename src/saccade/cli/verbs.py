@@ -64,14 +64,26 @@ def _named(name: str, out: Path | None, *, begun: bool) -> tuple[Table, Path]:
 
 
 def evaluate(
-    path: Path, words: Sequence[str], split: str, data: str | None, which: str | None, *, data_dir: str | None, machine: bool
+    path: Path,
+    words: Sequence[str],
+    split: str | None,
+    data: str | None,
+    which: str | None,
+    *,
+    data_dir: str | None,
+    machine: bool,
 ) -> None:
     """Print the scores of a run."""
     _use(data_dir)
     run = Run.open(path)
     search = _search(run, words)
     own = run.settings.data if run.settings.dataset == "files" else files.Config()  # which knows the JSON fields' names
-    pairs = files.pairs(data, own) if data else _split(run.splits(), split)
+    if data:
+        pairs: Sequence[Pair] = files.pairs(data, own)
+    else:
+        splits = run.splits()
+        split = split or ("test" if splits.test else "valid")  # where there is no test data, what was held out
+        pairs = _split(splits, split)
     if not pairs:
         raise DataError(f"{path}: its {split} data is empty; give pairs with --data")
     task = run.task()

@@ -56,15 +56,15 @@ class Lines(Quiet):
     """Plain lines on standard error, one every few seconds."""
 
     def __init__(self) -> None:
-        self.steps, self.spoke = 0, 0.0
+        self.steps, self.first, self.spoke, self.started = 0, 0, 0.0, 0.0
 
     def note(self, text: str) -> None:
         """At once."""
         print(visible(text), file=sys.stderr, flush=True)
 
     def begin(self, step: int, steps: int) -> None:
-        """Remember how far it goes."""
-        self.steps = steps
+        """Remember where it starts and how far it goes."""
+        self.steps, self.first, self.started = steps, step, time.monotonic()
 
     def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
         """If the last line is a while ago."""
@@ -72,7 +72,17 @@ class Lines(Quiet):
             self.note(f"step {report.step}: the gradient is not finite; no update")
         if time.monotonic() - self.spoke >= SECONDS:
             self.spoke = time.monotonic()
-            self.note(f"step {report.step}/{self.steps} · epoch {report.epoch} · loss {report.loss:.4f}")
+            self.note(
+                f"step {report.step}/{self.steps} · epoch {report.epoch} · loss {report.loss:.4f}{self._left(report.step)}"
+            )
+
+    def _left(self, step: int) -> str:
+        """How long the rest will take at the pace so far, once there is a pace."""
+        done = step - self.first
+        if done < 2:
+            return ""
+        seconds = (time.monotonic() - self.started) / done * (self.steps - step)
+        return f" · {seconds // 60:.0f}:{seconds % 60:02.0f} left"
 
     def valid(self, entry: Mapping[str, Any]) -> None:
         """At once."""

@@ -63,7 +63,7 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
             _clear(path)
             run = Run.create(path, settings)
         else:
-            run = _opened(path, settings, resume)
+            run = _opened(path, settings, resume, watcher)
         _train(run, watcher)
     return run
 
@@ -84,12 +84,13 @@ def _clear(path: Path) -> None:
         (path / name).unlink(missing_ok=True)
 
 
-def _opened(path: Path, settings: Settings, resume: bool) -> Run:
+def _opened(path: Path, settings: Settings, resume: bool, watcher: Watcher) -> Run:
     if not (path / "config.toml").exists():
         if any(child.name != ".lock" and not child.name.startswith(".tmp-") for child in path.iterdir()):
             raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
         return Run.create(path, settings)
-    if not Checkpoints(path).steps():  # it ended before there was anything to lose
+    if not Checkpoints(path).steps():
+        watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
         return Run.create(path, settings)
     if not resume:
         raise UsageError(f"{path}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
