@@ -10,6 +10,7 @@ have lengths as they come in text, sorted into batches, which the loops fill up 
 
 import functools
 import multiprocessing
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from kit import Report, arguments, interleave
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.cli.main import SPINS
 from saccade.data.text import TextBatch
 from saccade.systems.rnn_attention import Config, Model
 from saccade.training.allocator import keep_pages
@@ -139,11 +141,13 @@ def work(pipe: Connection, kind: str, names: list[str], threads: int, kept: bool
 
 
 def apart(kind: str, rounds: int, threads: int) -> dict[str, list[float]]:
-    """Each as its user runs it: the loops in a plain process, ours in one that keeps its pages, turn by turn."""
+    """Each as its user runs it: the loops in a plain process, ours in one set up as `saccade train` does, turn by turn."""
     context = multiprocessing.get_context("spawn")
     homes: dict[str, Connection] = {}
     for names, kept in ((["textbook loop", "hoisted loop"], False), (["ours"], True)):
         here, there = context.Pipe()
+        if kept:
+            os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
         context.Process(target=work, args=(there, kind, names, threads, kept), daemon=True).start()
         homes |= dict.fromkeys(names, here)
     times: dict[str, list[float]] = {name: [] for name in homes}

@@ -9,6 +9,8 @@ import typer
 from saccade.cli import streams
 from saccade.errors import SaccadeError
 
+SPINS = "10000"  # turns that a thread waits for work before it sleeps
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """What `saccade` runs. Exit codes: 0 ok, 1 failed, 2 usage or config, 3 bad data or checkpoint, 130 interrupted."""
@@ -22,7 +24,7 @@ def run(words: list[str], *, debug: bool = False) -> int:
     """The exit code of a command."""
     # Threads that wait for work by spinning stand in each other's way where other programs want the cores, too: ten
     # times slower was seen. Waiting a little, then sleeping, costs nothing where they do not. Read when torch is loaded.
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
     from saccade.cli.app import app
 
     try:
