@@ -13,6 +13,7 @@ from saccade.data.tokenizers import END
 from saccade.systems.system import System
 
 SMALL = 16  # where a default is larger
+DEEP = 2  # layers: many loud ones would make rounding errors of each other's
 SIZE = 11  # of both vocabularies
 LENGTHS = [(3, 4), (7, 2), (1, 6), (5, 1), (7, 5)]  # of sources and targets
 
@@ -25,7 +26,7 @@ def texts() -> list[str]:
 def small(kind: type, **given: Any) -> Any:
     """A config of this class whose sizes are small."""
     sizes = {
-        field.name: min(field.default, SMALL)
+        field.name: min(field.default, DEEP if "layers" in field.name else SMALL)
         for field in dataclasses.fields(kind)
         if isinstance(field.default, int) and not isinstance(field.default, bool)
     }

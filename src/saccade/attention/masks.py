@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention.positions import Positions
-from saccade.errors import SaccadeError, ShapeError
+from saccade.errors import SaccadeError, ShapeError, UnknownName, UsageError
 
 
 class Mask(ABC):
@@ -246,6 +246,20 @@ def allow(seen: Tensor) -> Mask:
     return Allow(seen)
 
 
+def named(text: str) -> Mask | None:
+    """The mask that a word of a config names, such as `window(16)` or `fixed(8, 2)`; None for `none`."""
+    if text == "none":
+        return None
+    name, _, rest = text.partition("(")
+    if name not in WORDS:
+        raise UnknownName("mask", name, (*WORDS, "none"))
+    try:
+        numbers = [int(number) for number in rest.removesuffix(")").split(",")]
+        return WORDS[name](*numbers)
+    except (TypeError, ValueError):
+        raise UsageError(f"mask: expected a word such as {name}(8), got {text!r}") from None
+
+
 def at_least(value: int, least: int, name: str) -> int:
     """The value, if it is a whole number of at least so much."""
     if not isinstance(value, int):
@@ -255,6 +269,7 @@ def at_least(value: int, least: int, name: str) -> int:
     return value
 
 
+WORDS: dict[str, Callable[..., Mask]] = {"window": window, "strided": strided, "fixed": fixed}
 MASKS: dict[str, Callable[..., Mask]] = {
     "causal": causal,
     "lengths": lengths,

@@ -8,18 +8,27 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from saccade.data.tokenizers import START
+
 
 @dataclass(frozen=True)
 class TextBatch:
-    """Sources and what to write for them, padded with 0; a target ends with its END.
+    """Sources and what to write for them, padded with 0; a target ends with its END. `first` is where each writer starts
+    from, if that is not START: the token of a language, say.
 
-    Shapes: source (B, K), source_lengths (B), target (B, T), target_lengths (B)
+    Shapes: source (B, K), source_lengths (B), target (B, T), target_lengths (B), first (B)
     """
 
     source: Int[Tensor, "B K"]
     source_lengths: Int[Tensor, " B"]
     target: Int[Tensor, "B T"]
     target_lengths: Int[Tensor, " B"]
+    first: Int[Tensor, " B"] | None = None
+
+    def before(self) -> Int[Tensor, "B T"]:
+        """What stands before each token of the target: its START (or the token in `first`), then what was written."""
+        starts = self.target.new_full((len(self.target),), START) if self.first is None else self.first
+        return torch.cat((starts[:, None], self.target[:, :-1]), 1)
 
     @property
     def tokens(self) -> int:
@@ -35,6 +44,8 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(rectangle), torch.from_numpy(lengths)
 
 
-def text_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> TextBatch:
+def text_batch(
+    sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], first: Sequence[int] | None = None
+) -> TextBatch:
     """One batch of these rows."""
-    return TextBatch(*padded(sources), *padded(targets))
+    return TextBatch(*padded(sources), *padded(targets), None if first is None else torch.tensor(first))

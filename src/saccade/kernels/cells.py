@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from saccade.kernels.function import applied
+from saccade.kernels.products import product
 from saccade.kernels.runtime import kernels_on, run
 
 
@@ -141,4 +142,4 @@ class _Sequence(torch.autograd.Function):
             dstate[:, :H].addmm_(da[t], weight)
         past = torch.cat([start[None], states[:-1]] if not ctx.reversed else [states[1:], start[None]])[..., :H]
         flat = da.flatten(0, 1)
-        return None, dx, dstate, flat.t() @ past.flatten(0, 1), flat.sum(0), None, None
+        return None, dx, dstate, product(flat.t(), past.flatten(0, 1)), flat.sum(0), None, None

@@ -65,15 +65,12 @@ def pool_forward_threads(query, key, vector, value, live, weights, context):
 
 
 @numba.njit(fastmath=_FAST, error_model="numpy")
-def _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad):
+def _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad):
     """All gradients of one sample."""
     Q, K = weights.shape[1], weights.shape[2]
-    query_grad[b, :, :] = _ZERO
-    key_grad[b, :, :] = _ZERO
-    value_grad[b, :, :] = _ZERO
-    vector_grad[b, :] = _ZERO
     slopes = np.empty(K, np.float32)
     for i in range(Q):
+        query_grad[b, i, :] = _ZERO
         mean = _ZERO
         for j in range(K):
             if live[b, j]:
@@ -81,13 +78,9 @@ def _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, ke
                 mean += weights[b, i, j] * slopes[j]
         for j in range(K):
             if live[b, j]:
-                weight = weights[b, i, j]
-                pull = weight * (slopes[j] - mean)
-                _add(value_grad[b, j], grad[b, i], weight)
+                pull = weights[b, i, j] * (slopes[j] - mean)
                 _pull(pull, query[b, i], key[b, j], query_grad[b, i], key_grad[b, j], vector_grad[b])
         _scale(query_grad[b, i], vector)
-    for j in range(K):
-        _scale(key_grad[b, j], vector)
 
 
 @numba.njit(fastmath=_FAST, error_model="numpy")
@@ -97,14 +90,16 @@ def _scale(row, vector):
 
 
 @numba.njit(cache=True)
-def pool_backward(grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad):
-    """Gradients of `pool_forward`; `vector_grad` is (B, D), to be summed over B by the caller."""
+def pool_backward(grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad):
+    """Gradients of `pool_forward`, but for the values', a matrix product of weights and `grad`. Those of keys and vector are
+    added to what is there, for many calls; at the end the caller multiplies `key_grad` with the vector, and sums
+    `vector_grad` (B, D) over B."""
     for b in range(query.shape[0]):
-        _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad)
+        _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad)
 
 
 @numba.njit(parallel=True, cache=True)
-def pool_backward_threads(grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad):
+def pool_backward_threads(grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad):
     """The same, on Numba's threads."""
     for b in numba.prange(query.shape[0]):
-        _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad, value_grad)
+        _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad)

@@ -48,9 +48,9 @@ class _Pool(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
         inputs = (grad.contiguous(), *ctx.saved_tensors)
-        query, key, _, value = ctx.saved_tensors[:4]
-        vector_grad = query.new_empty(query.shape[0], query.shape[2])
-        query_grad, key_grad, value_grad = (torch.empty_like(part) for part in (query, key, value))
-        outputs = (query_grad, key_grad, vector_grad, value_grad)
+        query, key, vector = ctx.saved_tensors[:3]
+        query_grad, key_grad = torch.empty_like(query), torch.zeros_like(key)
+        vector_grad = query.new_zeros(query.shape[0], query.shape[2])
+        outputs = (query_grad, key_grad, vector_grad)
         run("pool_backward", *(part.numpy() for part in (*inputs, *outputs)))
-        return query_grad, key_grad, vector_grad.sum(0), value_grad, None
+        return query_grad, key_grad.mul_(vector), vector_grad.sum(0), inputs[-1].transpose(1, 2) @ inputs[0], None

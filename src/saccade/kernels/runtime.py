@@ -50,11 +50,12 @@ def compiled(name: str) -> Callable[..., None]:
     """The compiled function of this name; Numba itself is imported here, at first use."""
     with _lock:
         from saccade.kernels import compiled as scores
+        from saccade.kernels import compiled_beams as beams
         from saccade.kernels import compiled_cells as cells
         from saccade.kernels import compiled_pool as pool
         from saccade.kernels import compiled_softmax as softmax
 
-        home = next(module for module in (scores, cells, pool, softmax) if hasattr(module, name))
+        home = next(module for module in (scores, beams, cells, pool, softmax) if hasattr(module, name))
         function: Callable[..., None] = getattr(home, name)
         return function
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from saccade.kernels.function import applied
+from saccade.kernels.products import product
 from saccade.kernels.softmax import cross_entropy_
 
 # Numbers of one block of logits, 32 MB of float32: enough rows for a fast matrix product.
@@ -45,11 +46,11 @@ class _LinearCrossEntropy(torch.autograd.Function):
         for first in range(0, len(hidden), rows):
             block = slice(first, first + rows)
             given = hidden[block]
-            logits = torch.mm(given, weight.t(), out=buffer[: len(given)])
+            logits = product(given, weight.t(), out=buffer[: len(given)])
             total += cross_entropy_(logits, bias, target[block], smoothing).sum(dtype=torch.float64)
             if grads is not None:
                 pull = logits  # what they have become
-                torch.mm(pull, weight, out=grads[0][block])
+                product(pull, weight, out=grads[0][block])
                 torch.addmm(grads[1], pull.t(), given, beta=float(first > 0), out=grads[1])
                 grads[2].add_(pull.sum(0))
         ctx.grads = grads if len(hidden) or grads is None else tuple(grad.zero_() for grad in grads)
@@ -60,6 +61,6 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         if not ctx.grads:
             raise RuntimeError("linear_cross_entropy gives its gradients away once; compute the loss again")
-        hidden, weight, bias = (part.mul_(grad) for part in ctx.grads)
+        hidden, weight, bias = ctx.grads if grad == 1 else (part.mul_(grad) for part in ctx.grads)
         ctx.grads = ()
         return hidden, weight, bias, None, None, None

@@ -1,23 +1,46 @@
 """Multi-head attention over any score (Vaswani et al. 2017, section 3.2.2)."""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from saccade.attention import Mask, Normalizer, Score, attend, make_normalizer
+from saccade.attention import Attended, Mask, Normalizer, ScaledDot, Score, Softmax, attend, lengths, make_normalizer
 from saccade.attention.operator import check_dropout
 from saccade.attention.quarantine import clean
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
+from saccade.kernels.beams import beams_on, pool_beams
 from saccade.layers.cache import KeyValueCache
 
 
-def project(layer: nn.Linear, vectors: Float[Tensor, "B T _"]) -> Float[Tensor, "B T _"]:
+class Kept(NamedTuple):
+    """Keys and values of all heads in pools, and which of them B × M queries look at: the first `counts` of each list.
+
+    Shapes: key, value (R, D), places (B, M, T) with M = 1 or W, counts (B), None: all T
+    """
+
+    key: Float[Tensor, "R D"]
+    value: Float[Tensor, "R D"]
+    places: Int[Tensor, "B M T"]
+    counts: Int[Tensor, " B"] | None = None
+
+
+class Seen(NamedTuple):
+    """What W hypotheses of B inputs saw in one step: the output (B, W, D), and the weights (B, W, H, T), when called."""
+
+    output: Float[Tensor, "B W D"]
+    weights: Callable[[], Tensor]
+
+
+def project(layer: Callable[[Tensor], Tensor], vectors: Float[Tensor, "B T _"]) -> Float[Tensor, "B T _"]:
     """The layer's output; vectors that are not finite stay so, but do not reach the gradient of its weights."""
     vectors, spoiled = clean(vectors)
-    projected: Tensor = layer(vectors)
+    projected = layer(vectors)
     return projected if spoiled is None else torch.where(spoiled[..., None], math.nan, projected)
 
 
@@ -69,20 +92,64 @@ class MultiHeadAttention(nn.Module):
         """Self-attention without a key; a value defaults to the key. With a cache, keys and values join what it holds."""
         key = query if key is None else key
         value = key if value is None else value
-        keys, values = self._split(project(self.key_map, key)), self._split(project(self.value_map, value))
+        queries, keys, values = map(self._split, self._projected(query, key, value))
         if cache is not None:
             keys, values = cache.append(keys, values)
-        return self._look(query, keys, values, mask)
+        return self._look(queries, keys, values, mask)
 
     def look_again(
         self, query: Float[Tensor, "B Q D"], cache: KeyValueCache, *, mask: Mask | None = None
     ) -> Float[Tensor, "B Q D"]:
         """Look at what a cache holds already, and add nothing: a source that was projected once for many steps."""
-        return self._look(query, cache.key, cache.value, mask)
+        return self._look(self._split(project(self.query_map, query)), cache.key, cache.value, mask)
 
-    def _look(self, query: Tensor, keys: Tensor, values: Tensor, mask: Mask | None) -> Tensor:
+    def look_at(self, query: Float[Tensor, "B W D"], kept: Kept, *, mask: Mask | None = None) -> Seen:
+        """One step of a search: projected queries look at what is kept. With a mask, a query stands at its last key."""
+        plain = isinstance(self.score, ScaledDot) and isinstance(self.normalize, Softmax) and mask is None
+        if not plain or not beams_on(query, kept.key, kept.value) or not kept.places.shape[2]:
+            attended = self._attended(query, kept, mask)
+            return Seen(self._joined(attended.context, query), lambda: self._weights(attended))
+        B, M, T = kept.places.shape
+        counts = kept.places.new_full((B * M,), T) if kept.counts is None else kept.counts.int()
+        scale = self.score.scale(query[..., : query.shape[-1] // self.heads])
+        context = pool_beams(query.flatten(0, 1), kept.key, kept.value, kept.places.flatten(0, 1), counts, self.heads, scale)
+        output: Tensor = self.output_map(context).view(query.shape)
+        return Seen(output, lambda: self._weights(self._attended(query, kept, mask)))
+
+    def _attended(self, query: Tensor, kept: Kept, mask: Mask | None) -> Attended:
+        """The same through the operator: queries (B, M, H, W / M, D), keys (B, M, H, T, D)."""
+        B, M, _ = kept.places.shape
+        places = kept.places.long()
+        if kept.counts is not None:
+            mask = lengths(kept.counts) if mask is None else mask & lengths(kept.counts)
+        queries = self._split(query.view(B, M, -1, query.shape[-1]))
+        keys, values = self._split(kept.key[places]), self._split(kept.value[places])
+        return attend(queries, keys, values, score=self.score, mask=mask, normalize=self.normalize)
+
+    def _joined(self, context: Tensor, query: Tensor) -> Tensor:
+        output: Tensor = self.output_map(context.transpose(-3, -2).reshape(query.shape))
+        return output
+
+    def _weights(self, attended: Attended) -> Tensor:
+        return attended.weights().transpose(2, 3).flatten(1, 2)
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values; those that are read from one tensor in one product, which is larger and so quicker."""
+        if value is not key:
+            return tuple(map(project, (self.query_map, self.key_map, self.value_map), (query, key, value)))
+        if key is query:
+            return self.joint(self.query_map, self.key_map, self.value_map)(query)
+        return project(self.query_map, query), *self.joint(self.key_map, self.value_map)(key)
+
+    def joint(self, *maps: nn.Linear) -> Callable[[Tensor], tuple[Tensor, ...]]:
+        """Several maps of one tensor as one product; what is joined is joined once, for as many calls as you like."""
+        weight = torch.cat([layer.weight for layer in maps])
+        bias = None if maps[0].bias is None else torch.cat([layer.bias for layer in maps])
+        return lambda vectors: project(lambda x: F.linear(x, weight, bias), vectors).chunk(len(maps), -1)
+
+    def _look(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None) -> Tensor:
         attended = attend(
-            self._split(project(self.query_map, query)),
+            queries,
             keys,
             values,
             score=self.score,
@@ -92,7 +159,7 @@ class MultiHeadAttention(nn.Module):
         )
         return project(self.output_map, attended.context.transpose(-3, -2).flatten(-2))
 
-    def _split(self, projected: Float[Tensor, "B T D"]) -> Float[Tensor, "B H T _"]:
+    def _split(self, projected: Float[Tensor, "... T D"]) -> Float[Tensor, "... H T _"]:
         return projected.view(*projected.shape[:-1], self.heads, projected.shape[-1] // self.heads).transpose(-3, -2)
 
     @classmethod

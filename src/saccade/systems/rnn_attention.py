@@ -13,12 +13,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention import Attended, Mask, attend, lengths, make_normalizer, make_score
+from saccade.attention import Attended, Mask, Perceptron, Softmax, attend, lengths, looks, make_normalizer, make_score
+from saccade.attention.scene import Scene
 from saccade.attention.score import Prepared
 from saccade.config import Count, Positive, Share
 from saccade.data.text import TextBatch
-from saccade.data.tokenizers import PAD, START
-from saccade.kernels import cells
+from saccade.data.tokenizers import PAD
+from saccade.kernels import cells, pooling_on, writer
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.recurrent import RecurrentReader, cell_named, reset
 from saccade.layers.repeated import Repeated
@@ -126,11 +127,41 @@ class Model(System):
     def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
         memory = self.read(batch.source, batch.source_lengths)
-        B, T = batch.target.shape
-        before = torch.cat((batch.target.new_full((B, 1), START), batch.target[:, :-1]), 1)
-        words = self.dropout(self.target_embedding(before.t()))
+        words = self.dropout(self.target_embedding(batch.before().t()))
         gates = F.linear(words, self.word_weight, self.word_bias)
-        context_map, state_map, query_map = self._loop_maps()
+        states, contexts = self._write(gates, memory) if self._has_kernel(memory) else self._loop(gates, memory)
+        read = self._read_out(states, contexts, words)
+        live = torch.arange(len(words))[:, None] < batch.target_lengths
+        if not live.all():  # nobody is asked for what follows the end
+            read = read[live]
+        answers = batch.target.t()[live]
+        return linear_cross_entropy(read.flatten(0, -2), self.output.weight, self.output.bias, answers, smoothing)
+
+    def _has_kernel(self, memory: Memory) -> bool:
+        """Whether all steps can be taken in one call: additive scores, softmax, nothing that is not finite."""
+        plain = isinstance(self.normalize, Softmax) and memory.keys.spoiled is None
+        if not plain or not isinstance(self.score, Perceptron):
+            return False
+        return pooling_on(memory.start[:, None], memory.keys.vectors, memory.values, self.score.vector)
+
+    def _write(self, gates: Float[Tensor, "T B _"], memory: Memory) -> tuple[Tensor, Tensor]:
+        """All states and contexts, from the kernel; what was seen is told as one look of T queries."""
+        assert isinstance(self.score, Perceptron)
+        keys, values = memory.keys.vectors, memory.values
+        live = torch.arange(keys.shape[1]) < memory.lengths[:, None]
+        query = self.score.query_weight()
+        weights = writer.Weights(query, self.score.vector, self.context_weight, self.state_weight, self.state_bias)
+        written = writer.write(self.cell, gates, memory.start, keys, values, live, weights)
+        scene = Scene(written.queries.squeeze(2).transpose(0, 1), keys, self.score, memory.mask, self.normalize)
+        looks.record(Attended(written.contexts.transpose(0, 1), scene))
+        return self._hidden(written.states), written.contexts
+
+    def _loop(self, gates: Float[Tensor, "T B _"], memory: Memory) -> tuple[Tensor, Tensor]:
+        """The same, step by step, for any score and normalizer; weights are multiplied in a way whose gradient comes at
+        the end."""
+        query_weight = self.score.query_weight()
+        query_map = None if query_weight is None else Repeated(query_weight)
+        context_map, state_map = Repeated(self.context_weight), Repeated(self.state_weight)
         state = memory.start
         for repeated in (context_map, state_map, query_map):
             state = repeated.begin(state) if repeated else state
@@ -143,17 +174,7 @@ class Model(System):
             state = cells.step(self.cell, x, state_map.map(hidden, self.state_bias), state)
             states.append(self._hidden(state))
             contexts.append(seen)
-        read = self._read_out(torch.stack(states), contexts, words)
-        live = torch.arange(T)[:, None] < batch.target_lengths
-        if not live.all():  # nobody is asked for what follows the end
-            read = read[live]
-        answers = batch.target.t()[live]
-        return linear_cross_entropy(read.flatten(0, -2), self.output.weight, self.output.bias, answers, smoothing)
-
-    def _loop_maps(self) -> tuple[Repeated, Repeated, Repeated | None]:
-        """The matrices of every step, to be multiplied with in a way whose gradient comes at the end."""
-        query = self.score.query_weight()
-        return Repeated(self.context_weight), Repeated(self.state_weight), None if query is None else Repeated(query)
+        return torch.stack(states), torch.stack(contexts)
 
     def _hidden(self, state: Tensor) -> Tensor:
         """The part of a state that is seen outside the cell; all of it, for a GRU."""
@@ -171,7 +192,7 @@ class Model(System):
         a = F.linear(hidden, self.state_weight, self.state_bias)
         following = cells.step(self.cell, x.flatten(0, 1), a.flatten(0, 1), state.hidden.flatten(0, 1))
         following = following.unflatten(0, tokens.shape)
-        read = self._read_out(self._hidden(following)[None], [attended.context], words[None])[0]
+        read = self._read_out(self._hidden(following), attended.context, words)
         log_probs = torch.log_softmax(self.output(read), -1)
         return Step(log_probs, State(state.memory, following), lambda: {"attention": attended.weights()[:, :, None]})
 
@@ -180,11 +201,11 @@ class Model(System):
         query = query if isinstance(query, Prepared) else self.query_map(query)
         return attend(query, memory.keys, memory.values, score=self.score, mask=memory.mask, normalize=self.normalize)
 
-    def _read_out(self, states: Tensor, contexts: list[Tensor], words: Tensor) -> Tensor:
-        """The deep output's layer of maxout pairs (A.2.2), for T steps."""
+    def _read_out(self, states: Tensor, contexts: Tensor, words: Tensor) -> Tensor:
+        """The deep output's layer of maxout pairs (A.2.2)."""
         if self.readout is None:
             read = states
         else:
-            read = self.readout(torch.cat((states, torch.stack(contexts), words), -1)).unflatten(-1, (-1, 2)).amax(-1)
+            read = self.readout(torch.cat((states, contexts, words), -1)).unflatten(-1, (-1, 2)).amax(-1)
         dropped: Tensor = self.dropout(read)
         return dropped

@@ -99,11 +99,11 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            loss = self.model.loss(batch, self.config.smoothing) / count
+            loss = self.model.loss(batch, self.config.smoothing)
             loss.backward()
-            total += loss.item()
+            total += loss.item() / count
         self.step += 1
-        norm = self._norm()
+        norm = self._norm() / count
         rate = self.config.rate * SCHEDULES[self.config.schedule](self.step, self.config.warmup, self.config.steps)
         skipped = not (math.isfinite(norm) and math.isfinite(total))
         self.skips = self.skips + 1 if skipped else 0
@@ -112,19 +112,21 @@ class Trainer:
         else:
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            self.optimizer.step()
+            self._move(count * max(1.0, norm / self.config.clip if self.config.clip else 0.0))
         self.tokens += count
         seconds = time.perf_counter() - started
         return Report(self.step, self.cursor.epoch, self.tokens, total, rate, norm, seconds, skipped)
 
     def _norm(self) -> float:
-        """The length of the gradient, before it is cut to `clip`."""
-        gradients = [weight.grad for weight in self.model.parameters() if weight.grad is not None]
-        norm = float(nn.utils.get_total_norm(gradients))
-        if self.config.clip and math.isfinite(norm) and norm > self.config.clip:
-            for gradient in gradients:
-                gradient.mul_(self.config.clip / norm)
-        return norm
+        """The length of the summed gradient."""
+        gradients = (weight.grad.flatten() for weight in self.model.parameters() if weight.grad is not None)
+        return math.sqrt(sum(float(torch.dot(gradient, gradient)) for gradient in gradients))
+
+    def _move(self, divisor: float) -> None:
+        """Update by the gradient divided by so much: the optimizer does it on the way, and no pass of its own is needed."""
+        device = next(self.model.parameters()).device
+        self.optimizer.grad_scale = torch.tensor(divisor, dtype=torch.float32, device=device)  # type: ignore[attr-defined]
+        self.optimizer.step()
 
     def _next(self) -> Batch:
         """The next batch; after the last of an epoch comes the first of the following."""

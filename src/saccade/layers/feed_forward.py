@@ -1,0 +1,35 @@
+"""The network that each position goes through alone (Vaswani et al. 2017, section 3.3)."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.errors import UnknownName
+from saccade.layers.dropout import Dropout
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu, "swish": F.silu}
+
+
+class FeedForward(nn.Module):
+    """W₂ f(W₁ x + b₁) + b₂, with dropout behind f.
+
+    Shapes: (…, D) -> (…, D)
+    """
+
+    def __init__(self, width: int, hidden: int, activation: str = "relu", dropout: float = 0.0) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise UnknownName("activation", activation, ACTIVATIONS)
+        self.activation = activation
+        self.into, self.out = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.dropout = Dropout(dropout)
+        for layer in (self.into, self.out):
+            nn.init.xavier_uniform_(layer.weight)
+
+    def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+        inner = self.dropout(ACTIVATIONS[self.activation](self.into(x)))
+        out: Tensor = self.out(inner)
+        return out

@@ -1,0 +1,154 @@
+"""The blocks of a Transformer (Vaswani et al. 2017, section 3.1): residual layers around attention and a small network.
+
+What mixes positions is a part that can be exchanged: self-attention, or a convolution (`saccade.layers.convolution`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention import Mask
+from saccade.layers.dropout import Dropout
+from saccade.layers.feed_forward import FeedForward
+from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
+from saccade.layers.past import Past, Pool
+
+Norm = Literal["post", "pre"]
+
+
+class Residual(nn.Module):
+    """x + dropout(f(x)), and layer norm: behind the sum ("post", as drawn in the paper) or before f ("pre").
+
+    Shapes: (…, D) -> (…, D)
+    """
+
+    def __init__(self, width: int, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        self.place = norm
+        self.norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def enter(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+        """What f reads."""
+        entered: Tensor = self.norm(x) if self.place == "pre" else x
+        return entered
+
+    def leave(self, x: Float[Tensor, "... D"], y: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+        """The sum of x and what f wrote."""
+        summed = x + self.dropout(y)
+        left: Tensor = self.norm(summed) if self.place == "post" else summed
+        return left
+
+
+class Mixer(Protocol):
+    """What lets positions see each other, all at once or step by step for the hypotheses of a search."""
+
+    def __call__(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        """All positions (B, T, D); of sample b the first lengths[b] count."""
+        ...
+
+    def start(self) -> Any:
+        """What steps need from one to the next, beside their past."""
+        ...
+
+    def step(self, x: Tensor, past: Past, state: Any) -> Seen:
+        """The newest position of B × W hypotheses, (B, W, D); `past` has a place for it already."""
+        ...
+
+
+class SelfAttention(nn.Module):
+    """Every position looks at every other, or, `causal`, at those before it and itself; `mask` closes more.
+
+    Shapes: x (B, T, D) -> (B, T, D)
+    """
+
+    def __init__(self, attention: MultiHeadAttention, mask: Callable[[Tensor | None], Mask | None]) -> None:
+        super().__init__()
+        self.attention = attention
+        self.mask = mask
+
+    def forward(self, x: Float[Tensor, "B T D"], lengths: Tensor | None) -> Float[Tensor, "B T D"]:
+        mixed: Tensor = self.attention(x, mask=self.mask(lengths))
+        return mixed
+
+    def start(self) -> "KeyValuePools":
+        """Empty pools for keys and values."""
+        return KeyValuePools(Pool(), Pool())
+
+    def step(self, x: Float[Tensor, "B W D"], past: Past, state: "KeyValuePools") -> Seen:
+        """Queries of the newest position over the keys of all so far."""
+        layer = self.attention
+        if state.project is None:
+            state.project = layer.joint(layer.query_map, layer.key_map, layer.value_map)
+        query, key, value = state.project(x)
+        state.key.append(key.flatten(0, 1))
+        state.value.append(value.flatten(0, 1))
+        return layer.look_at(query, Kept(state.key.rows, state.value.rows, past.places), mask=_beyond_causal(self.mask(None)))
+
+
+@dataclass
+class KeyValuePools:
+    """The keys and values of one layer, and the map that makes them."""
+
+    key: Pool
+    value: Pool
+    project: Callable[[Tensor], tuple[Tensor, ...]] | None = None
+
+
+def _beyond_causal(mask: Mask | None) -> Mask | None:
+    """What a mask closes to the newest position, which may see all before it."""
+    return None if mask is None or str(mask) == "causal" else mask
+
+
+class EncoderLayer(nn.Module):
+    """A mixer and a network for each position alone.
+
+    Shapes: x (B, K, D) -> (B, K, D)
+    """
+
+    def __init__(self, mixer: nn.Module, network: FeedForward, width: int, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        self.mixer, self.network = mixer, network
+        self.mixed, self.worked = Residual(width, dropout, norm), Residual(width, dropout, norm)
+
+    def forward(self, x: Float[Tensor, "B K D"], lengths: Tensor) -> Float[Tensor, "B K D"]:
+        x = self.mixed.leave(x, self.mixer(self.mixed.enter(x), lengths))
+        return self.worked.leave(x, self.network(self.worked.enter(x)))
+
+
+class DecoderLayer(nn.Module):
+    """A causal mixer, attention over what was read, and a network for each position alone.
+
+    Shapes: x (B, T, D), memory (B, K, D) -> (B, T, D)
+    """
+
+    def __init__(
+        self, mixer: nn.Module, cross: MultiHeadAttention, network: FeedForward, width: int, dropout: float, norm: Norm
+    ) -> None:
+        super().__init__()
+        self.mixer, self.cross, self.network = mixer, cross, network
+        self.mixed, self.crossed, self.worked = (Residual(width, dropout, norm) for _ in range(3))
+
+    def forward(self, x: Float[Tensor, "B T D"], memory: Float[Tensor, "B K D"], mask: Mask) -> Float[Tensor, "B T D"]:
+        x = self.mixed.leave(x, self.mixer(self.mixed.enter(x), None))
+        x = self.crossed.leave(x, self.cross(self.crossed.enter(x), memory, mask=mask))
+        return self.worked.leave(x, self.network(self.worked.enter(x)))
+
+    def keep(self, memory: Float[Tensor, "B K D"], lengths: Tensor) -> Kept:
+        """What was read as keys and values of this layer, once for all steps and hypotheses."""
+        B, K, _ = memory.shape
+        key, value = self.cross.joint(self.cross.key_map, self.cross.value_map)(memory)
+        places = torch.arange(B * K, dtype=torch.int32).view(B, 1, K)
+        return Kept(key.reshape(B * K, -1), value.reshape(B * K, -1), places, lengths)
+
+    def step(self, x: Float[Tensor, "B W D"], past: Past, state: Any, kept: Kept) -> tuple[Tensor, Seen, Seen]:
+        """One position more; the output, and where it looked in what was written and in what was read."""
+        written: Seen = self.mixer.step(self.mixed.enter(x), past, state)
+        x = self.mixed.leave(x, written.output)
+        read = self.cross.look_at(self.cross.query_map(self.crossed.enter(x)), kept)
+        x = self.crossed.leave(x, read.output)
+        return self.worked.leave(x, self.network(self.worked.enter(x))), written, read

@@ -1,0 +1,236 @@
+"""Attention is all you need (Vaswani et al. 2017).
+
+Reads: a sequence of tokens, each with its position, through layers in which every token looks at every other.
+Attends: in each layer and head, what was read at itself, what was written at what came before it and at what was read.
+Writes: a sequence of tokens, one after the other.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from saccade.attention import Mask, causal, lengths, looking, make_score
+from saccade.attention.masks import named
+from saccade.config import Count, Positive, Share
+from saccade.data.text import TextBatch
+from saccade.data.tokenizers import PAD
+from saccade.errors import UsageError
+from saccade.layers.cross_entropy import linear_cross_entropy
+from saccade.layers.dropout import Dropout
+from saccade.layers.feed_forward import FeedForward
+from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
+from saccade.layers.past import Past
+from saccade.layers.positions import make_positions
+from saccade.layers.transformer import DecoderLayer, EncoderLayer, KeyValuePools, SelfAttention
+from saccade.systems.system import System
+from saccade.writers.sequential import Step
+
+TASK = "text_to_text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes and parts of the model; the defaults are the paper's base model."""
+
+    width: Positive = 512
+    "Width of a token's vector, in all layers."
+    heads: Positive = 8
+    "Heads of every attention; the width is shared out to them."
+    hidden: Positive = 2048
+    "Width inside the network of each position."
+    encoder_layers: Positive = 6
+    "Layers that read."
+    decoder_layers: Positive = 6
+    "Layers that write."
+    norm: Literal["post", "pre"] = "post"
+    "Layer norm behind each residual sum, as drawn in the paper, or before each part."
+    final_norm: Literal["both", "none"] = "both"
+    "A layer norm at the end of reader and writer, or none."
+    positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
+    "How a token knows its place; halves: all sines before all cosines."
+    longest: Positive = 512
+    "Longest text that learned positions know; sinusoids have no limit."
+    embeddings: Literal["one", "output", "separate"] = "one"
+    "one: source, target and output share their vectors (needs task.shared); output: target and output do."
+    activation: Literal["relu", "gelu", "swish"] = "relu"
+    "The function inside the network of each position."
+    score: str = "scaled_dot"
+    "How queries and keys are compared: any name of the catalog of scores."
+    normalize: str = "softmax"
+    "How scores become weights: softmax, sparsemax, entmax15 …"
+    mask: str = "none"
+    "What self-attention may not see beside the future: none, window(16), strided(8), fixed(8, 2)."
+    dropout: Share = 0.1
+    "Share of numbers struck out of embeddings and of what each part adds."
+    attention_dropout: Share = 0.0
+    "Share of attention weights struck out."
+    activation_dropout: Share = 0.0
+    "Share of numbers struck out inside the network of each position."
+
+    def __post_init__(self) -> None:
+        if self.width % self.heads:
+            raise UsageError(f"heads: expected a divisor of width ({self.width}), got {self.heads}")
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "base": {},
+    "big": {"width": 1024, "heads": 16, "hidden": 4096, "dropout": 0.3},
+    "tiny": {"width": 128, "heads": 4, "hidden": 256, "encoder_layers": 4, "decoder_layers": 4, "dropout": 0.3},
+}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What was read, as keys and values of every layer that writes."""
+
+    layers: tuple[Kept, ...]
+
+    def select(self, inputs: Tensor) -> "Memory":
+        """That of some inputs; only the lists of places are chosen, nothing is copied."""
+        return Memory(tuple(_chosen(kept, inputs) for kept in self.layers))
+
+
+def _chosen(kept: Kept, inputs: Tensor) -> Kept:
+    assert kept.counts is not None
+    return kept._replace(places=kept.places[inputs], counts=kept.counts[inputs])
+
+
+@dataclass(frozen=True)
+class State:
+    """The writer between two steps: what it looks at, and what its hypotheses have behind them."""
+
+    memory: Memory
+    past: Past
+    layers: tuple[KeyValuePools, ...]
+
+    def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
+        """These inputs, and of each these hypotheses."""
+        everything = torch.equal(inputs, torch.arange(len(self.past.places)))
+        memory = self.memory if everything else self.memory.select(inputs)
+        return replace(self, memory=memory, past=self.past.select(inputs, hypotheses))
+
+
+class Model(System):
+    """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.config = config
+        if config.embeddings == "one" and source_size != target_size:
+            raise UsageError(
+                f"model.embeddings=one needs one tokenizer for both sides, got {source_size} and {target_size} tokens; "
+                "set task.shared=true, or model.embeddings=output"
+            )
+        width = config.width
+        self.target_embedding = _embedding(target_size, width)
+        self.source_embedding = self.target_embedding if config.embeddings == "one" else _embedding(source_size, width)
+        self.output = nn.Linear(width, target_size, bias=False)
+        if config.embeddings != "separate":
+            self.output.weight = self.target_embedding.weight
+        self.register_buffer("no_bias", torch.zeros(target_size), persistent=False)
+        self.positions = make_positions(config.positions, width, config.longest)
+        self.mask = named(config.mask)
+        self.encoder = nn.ModuleList(self._encoder_layer() for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(self._decoder_layer() for _ in range(config.decoder_layers))
+        final = (lambda: nn.LayerNorm(width)) if config.final_norm == "both" else nn.Identity
+        self.encoder_norm, self.decoder_norm = final(), final()
+        self.dropout = Dropout(config.dropout)
+
+    def _encoder_layer(self) -> EncoderLayer:
+        config = self.config
+        mixer = SelfAttention(self._attention(), self._encoder_mask)
+        return EncoderLayer(mixer, self._network(), config.width, config.dropout, config.norm)
+
+    def _decoder_layer(self) -> DecoderLayer:
+        config = self.config
+        mixer = SelfAttention(self._attention(), self._decoder_mask)
+        return DecoderLayer(mixer, self._attention(), self._network(), config.width, config.dropout, config.norm)
+
+    def _attention(self) -> MultiHeadAttention:
+        config, head = self.config, self.config.width // self.config.heads
+        score = make_score(config.score, query_width=head, key_width=head, keys=config.longest)
+        return MultiHeadAttention(
+            config.width, config.heads, score=score, normalize=config.normalize, dropout=config.attention_dropout
+        )
+
+    def _network(self) -> FeedForward:
+        config = self.config
+        return FeedForward(config.width, config.hidden, config.activation, config.activation_dropout)
+
+    def _encoder_mask(self, counts: Tensor | None) -> Mask | None:
+        padding = None if counts is None else lengths(counts)
+        return padding if padding is None or self.mask is None else padding & self.mask
+
+    def _decoder_mask(self, counts: Tensor | None) -> Mask:
+        return causal() if self.mask is None else causal() & self.mask
+
+    def _embedded(self, embedding: nn.Embedding, tokens: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
+        """Vectors times √D, so that positions do not drown them (section 3.4), plus positions."""
+        words = embedding(tokens) * math.sqrt(self.config.width)
+        embedded: Tensor = self.dropout(words + self.positions(first, first + tokens.shape[1]))
+        return embedded
+
+    def encode(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Float[Tensor, "B K D"]:
+        """What the reader makes of every token."""
+        x = self._embedded(self.source_embedding, source)
+        for layer in self.encoder:
+            x = layer(x, source_lengths)
+        encoded: Tensor = self.encoder_norm(x)
+        return encoded
+
+    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+        """Keys and values of every writing layer."""
+        encoded = self.encode(source, source_lengths)
+        return Memory(tuple(layer.keep(encoded, source_lengths) for layer in self._writers()))
+
+    def _writers(self) -> Sequence[DecoderLayer]:
+        return list(self.decoder)  # type: ignore[arg-type]
+
+    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+        """Sum over the target's tokens of −log p(token | those before it, source)."""
+        encoded = self.encode(batch.source, batch.source_lengths)
+        x = self._embedded(self.target_embedding, batch.before())
+        seen = lengths(batch.source_lengths)
+        for layer in self.decoder:
+            x = layer(x, encoded, seen)
+        live = torch.arange(x.shape[1]) < batch.target_lengths[:, None]
+        # Nobody is asked for what follows the end.
+        x, answers = (x.flatten(0, 1), batch.target.flatten()) if live.all() else (x[live], batch.target[live])
+        return linear_cross_entropy(self.decoder_norm(x), self.output.weight, self.no_bias, answers, smoothing)
+
+    def start(self, memory: Memory) -> State:
+        """Nothing written yet."""
+        inputs = len(memory.layers[0].places)
+        return State(memory, Past.none(inputs), tuple(layer.mixer.start() for layer in self._writers()))
+
+    def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
+        """One more token for every hypothesis."""
+        B, W = tokens.shape
+        past = state.past.with_step(state.layers[0].key.used)
+        x = self._embedded(self.target_embedding, tokens.view(B * W, 1), state.past.steps).view(B, W, -1)
+        seen: dict[str, Seen] = {}
+        for number, (layer, pools, kept) in enumerate(zip(self._writers(), state.layers, state.memory.layers, strict=True), 1):
+            x, written, read = layer.step(x, past, pools, kept)
+            seen |= {f"layer {number}": read, f"layer {number}, written": written}
+        log_probs = torch.log_softmax(self.output(self.decoder_norm(x)), -1)
+        following = State(state.memory, past, state.layers)
+        return Step(log_probs, following, lambda: {name: look.weights() for name, look in seen.items()})
+
+    def reading(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> dict[str, Tensor]:
+        """Where each token of the source looked while it was read, (B, H, K, K) for each layer."""
+        with looking(self) as looks:
+            self.encode(source, source_lengths)
+        return {f"layer {number}, read": look[0].weights() for number, look in enumerate(looks.values(), 1)}
+
+
+def _embedding(size: int, width: int) -> nn.Embedding:
+    embedding = nn.Embedding(size, width, PAD)
+    nn.init.normal_(embedding.weight, std=width**-0.5)
+    with torch.no_grad():
+        embedding.weight[PAD].zero_()
+    return embedding
