@@ -128,8 +128,10 @@ def made_batches(kind: str) -> list[TextBatch]:
 
 
 def work(pipe: Connection, kind: str, names: list[str], threads: int, kept: bool) -> None:
-    """A process of its own: runs what it is told to, and says how long one pass took; the first after a pause, in which others
-    had the cores and the caches, is not counted."""
+    """A process of its own: runs what it is told to, and says how long one pass took.
+
+    The first pass after a pause, in which others had the cores and the caches, is not counted.
+    """
     torch.set_num_threads(threads)
     if kept:
         keep_pages()

@@ -20,6 +20,7 @@ ROOMS = [
     "writers",
     "systems",
     "search",
+    "evaluation",
     "tasks",
     "recipes",
     "training",

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from saccade.attention import Mask, PredictedCenter, allow, attend, causal, fixed, lengths, local_m, local_p, strided, window
-from saccade.errors import SaccadeError, ShapeError
+from saccade.attention.masks import named
+from saccade.errors import SaccadeError, ShapeError, UnknownName, UsageError
 
 
 def test_pictures() -> None:
@@ -22,6 +23,30 @@ def test_names() -> None:
     assert str(allow(torch.ones(1, 4, 5, dtype=torch.bool))) == "allow(1 × 4 × 5)"
     assert str(strided(4) & fixed(8, 2)) == "strided(4) & fixed(8, 2)"
     assert str(local_m(torch.zeros(1), 2) & local_p(torch.zeros(1), 3)) == "local_m(2) & local_p(3)"
+
+
+def test_masks_by_word() -> None:
+    assert named("none") is None
+    assert named("window(3)") == window(3)
+    assert named("strided(8)") == strided(8)
+    assert named("fixed(4, 2)") == named("fixed(4,2)") == fixed(4, 2)
+    assert named("fixed(4)") == fixed(4)
+    assert str(named("fixed(4, 2)")) == "fixed(4, 2)"
+
+
+@pytest.mark.parametrize("word", ["windw(3)", "causal", "", "lengths(3)", "None"])
+def test_a_word_that_names_no_mask_is_told(word: str) -> None:
+    with pytest.raises(UnknownName, match="unknown mask"):
+        named(word)
+    with pytest.raises(UnknownName, match="did you mean 'window'"):
+        named("windw(3)")
+
+
+@pytest.mark.parametrize("word", ["window", "window()", "window(1.5)", "window(-1)", "window(1, 2)", "fixed(0)"])
+def test_a_mask_with_a_wrong_number_is_told_in_one_line(word: str) -> None:
+    with pytest.raises(UsageError) as error:
+        named(word)
+    assert str(error.value) == f"mask: expected a word such as {word.partition('(')[0]}(8), got {word!r}"
 
 
 @pytest.mark.parametrize(

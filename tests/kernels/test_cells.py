@@ -191,12 +191,13 @@ import hashlib, torch
 torch.set_num_threads(1)
 torch.manual_seed(0)
 from saccade.attention import Additive, attend, lengths
-from saccade.kernels import additive_scores
+from saccade.kernels import additive_scores, writer
+from saccade.kernels.beams import pool_beams
 from saccade.kernels.cells import CELLS, sequence, step
 from saccade.layers.cross_entropy import linear_cross_entropy
 
 def tell(name, out, leaves):
-    tensors = [out, *torch.autograd.grad(out, leaves, torch.randn(out.shape))]
+    tensors = [out, *(torch.autograd.grad(out, leaves, torch.randn(out.shape)) if leaves else [])]
     digest = hashlib.sha256(b"".join(tensor.detach().contiguous().numpy().tobytes() for tensor in tensors))
     print(name, digest.hexdigest())
 
@@ -222,6 +223,16 @@ for B, Q, K, D in ((1, 1, 3, 5), (3, 1, 9, 64), (2, 4, 7, 33)):
 for N, D, V in ((3, 5, 7), (20, 16, 700)):
     given = leaves((N, D), (V, D), (V,))
     tell(f"cross-entropy-{V}", linear_cross_entropy(*given, torch.randint(0, V, (N,)), 0.1), given)
+for name, cell in CELLS.items():
+    T, B, K, H, C, D = 3, 5, 7, 16, 33, 20
+    G = cell.gates * H
+    given = leaves((T, B, G), (B, cell.parts * H), (B, K, D), (B, K, C), (D, H), (D,), (G, C), (G, H), (G,))
+    live = torch.arange(K) < torch.randint(1, K + 1, (B, 1))
+    tell(f"writer-{name}", writer.write(cell, *given[:4], live, writer.Weights(*given[4:])).states, given)
+for N, M, heads, D in ((1, 1, 1, 5), (6, 2, 2, 64), (5, 5, 3, 33)):
+    key, value = torch.randn(40, D), torch.randn(40, D)
+    rows, counts = torch.randint(0, 40, (M, 9)).int(), torch.randint(1, 10, (M,)).int()
+    tell(f"beams-{D}", pool_beams(torch.randn(N, D), key, value, rows, counts, heads, 0.3), [])
 """
 
 
@@ -242,5 +253,5 @@ def test_code_from_the_cache_is_the_code_that_was_compiled(tmp_path: Path) -> No
     assert len(kept) >= 6
     loaded = told()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")} == kept
-    assert len(compiled) == 26
+    assert len(compiled) == 31
     assert loaded == compiled

@@ -33,7 +33,7 @@ def small(kind: type, **given: Any) -> Any:
     return kind(**{**sizes, **given})
 
 
-def model(name: str, *, loud: float = 2.0, **given: Any) -> Any:
+def model(name: str, *, loud: float = 1.5, **given: Any) -> Any:
     """A model with weights large enough that everything it reads makes a difference."""
     module = systems.load(name)
     made: System = module.Model(small(module.Config, **given), source_size=SIZE, target_size=SIZE)

@@ -170,7 +170,7 @@ def test_its_steps_are_its_loss(name: str) -> None:
 def test_what_it_writes_does_not_depend_on_the_company(name: str, how: SearchConfig) -> None:
     sources, _ = rows()
     together = written(name, sources, how, list(range(len(sources))))
-    assert len({tuple(best[0].tokens) for best in together}) > 1
+    assert len({tuple(tuple(one.tokens) for one in best) for best in together}) > 1
     for i, best in enumerate(together):
         (alone,) = written(name, [sources[i]], how, [i])
         assert [one.tokens for one in alone] == [one.tokens for one in best]
@@ -193,7 +193,7 @@ def test_its_looks_are_those_of_the_text_it_wrote(name: str, how: SearchConfig) 
         with torch.no_grad():
             again = forced(made, made.read(*padded(sources)), tokens, looks=True)
         for one, other in zip(told, again, strict=True):
-            assert one.looks
+            assert bool(one.looks) == (name != "seq2seq")  # which attends nowhere
             assert one.looks.keys() == other.looks.keys()
             assert one.log_prob == pytest.approx(float(other.log_probs.sum()), abs=1e-4)
             for look, weights in one.looks.items():

@@ -209,6 +209,18 @@ def test_an_input_that_is_too_long_is_refused_by_its_line(window: int, monkeypat
         list(found)
 
 
+def test_an_input_that_is_too_long_is_read_in_pieces_on_request() -> None:
+    task = fitted(longest=6)
+    made = model(task)
+    given = ["Haus", "Haus am See", "", "alt"]
+    whole = list(task.predict(made, iter(given), GREEDY, split=True))
+    assert [len(best) for best in whole] == [1, 1, 1, 1]
+    pieces = [best[0].text for best in task.predict(made, iter(["Haus a", "m See"]), GREEDY)]
+    assert whole[1][0].text == " ".join(pieces)
+    alone = [best[0].text for best in task.predict(made, iter(["Haus", "", "alt"]), GREEDY)]
+    assert [whole[i][0].text for i in (0, 2, 3)] == alone
+
+
 @pytest.mark.parametrize("kind", ["char", "word", "bpe"])
 def test_labels_and_looks_fit_each_other(kind: Literal["char", "word", "bpe"]) -> None:
     task = fitted(kind)
@@ -253,12 +265,14 @@ def test_groups_add_up_to_the_whole() -> None:
 def test_exact_counts_what_is_written_to_the_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     task = fitted()
     written = ["a house", "the old house at the lakes", "lake ", "old", ""]
-    monkeypatch.setattr(task, "predict", lambda *args: iter([[Prediction(text, 0.0, True, [], {})] for text in written]))
+    monkeypatch.setattr(
+        task, "predict", lambda *args, **words: iter([[Prediction(text, 0.0, True, [], {})] for text in written])
+    )
     ticks: list[int] = []
     scores = task.evaluate(model(task), PAIRS, GREEDY, ticks.append)
     assert {name: part["exact"] for name, part in scores.items()} == {"all": 0.4, "long": 0.0, "short": 0.5}
     assert ticks == [1, 2, 3, 4, 5]
-    monkeypatch.setattr(task, "predict", lambda *args: iter([[]] * 5))  # a writer may leave nothing open
+    monkeypatch.setattr(task, "predict", lambda *args, **words: iter([[]] * 5))  # a writer may leave nothing open
     assert task.evaluate(model(task), PAIRS, GREEDY)["all"]["exact"] == 0
 
 
@@ -353,7 +367,7 @@ def test_right_is_what_the_words_spell(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = tokenizers.Config(kind="word", lower=True)
     task = Task.fit(Config(), tokens, Splits(pairs, [], []))
     answers = {"one": "yes , sir", "two": "<unk>"}
-    written = lambda model, texts, config: ([Prediction(answers[text], 0.0, True, [], {})] for text in texts)  # noqa: E731
+    written = lambda model, texts, config, **words: ([Prediction(answers[one], 0.0, True, [], {})] for one in texts)  # noqa: E731
     monkeypatch.setattr(task, "predict", written)
     scores = task.evaluate(model(task), [Pair("one", "Yes, sir"), Pair("two", "Never")], SearchConfig())
     assert scores["all"]["exact"] == 0.5

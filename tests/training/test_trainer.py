@@ -54,7 +54,7 @@ class Bag(System):
 def corpus(count: int = 40, seed: int = 0) -> TextCorpus:
     dice = random.Random(seed)
     rows = [[[dice.randrange(4, 12) for _ in range(dice.randint(1, 6))] for _ in range(count)] for _ in range(2)]
-    return TextCorpus(*rows)
+    return TextCorpus(rows[0], rows[1])
 
 
 def trainer(*, data: TextCorpus | None = None, model: Bag | None = None, **keys: Any) -> Trainer:

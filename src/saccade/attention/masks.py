@@ -254,7 +254,7 @@ def named(text: str) -> Mask | None:
     if name not in WORDS:
         raise UnknownName("mask", name, (*WORDS, "none"))
     try:
-        numbers = [int(number) for number in rest.removesuffix(")").split(",")]
+        numbers = [int(number) for number in rest[: rest.index(")")].split(",")]
         return WORDS[name](*numbers)
     except (TypeError, ValueError):
         raise UsageError(f"mask: expected a word such as {name}(8), got {text!r}") from None

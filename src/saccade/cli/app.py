@@ -74,6 +74,9 @@ def evaluate(
     words: Words = None,
     split: Annotated[str | None, typer.Option("--split", help="test, valid or train; else test if there is any.")] = None,
     data: Annotated[str | None, typer.Option("--data", help="Your own pairs instead: my.tsv, my.jsonl, a.de,a.en")] = None,
+    lengths: Annotated[
+        bool, typer.Option("--lengths", help="Also score short and long inputs apart, with bars.", metavar="")
+    ] = False,
     checkpoint: Which = None,
     data_dir: DataDir = None,
     json: Json = False,
@@ -81,7 +84,7 @@ def evaluate(
     """Score a run: saccade evaluate runs/dates; saccade evaluate runs/dates search.method=beam --data my.tsv."""
     from saccade.cli import verbs
 
-    verbs.evaluate(run, words or [], split, data, checkpoint, data_dir=data_dir, machine=json)
+    verbs.evaluate(run, words or [], split, data, checkpoint, data_dir=data_dir, machine=json, lengths=lengths)
 
 
 @app.command()
@@ -104,6 +107,63 @@ def predict(
     if "=" in file and not Path(file).exists():  # a setting in the place of the file
         words, file = [file, *(words or [])], "-"
     verbs.predict(run, file, words or [], n_best, checkpoint, scores=scores, machine=json)
+
+
+@app.command()
+def translate(
+    run: RunPath,
+    file: Annotated[
+        str, typer.Argument(help="A text file, one sentence a line; - reads standard input", metavar="[FILE]")
+    ] = "-",
+    words: Words = None,
+    to: Annotated[str | None, typer.Option("--to", help="Languages, such as de,fr; else all that the run knows.")] = None,
+    beam: Annotated[int | None, typer.Option("--beam", min=1, help="Hypotheses followed at once; 1 is greedy.")] = None,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, help="Texts for each sentence and language.")] = 1,
+    length_penalty: Annotated[
+        float | None, typer.Option("--length-penalty", min=0.0, help="0 favors short texts, 1 ranks by the mean.")
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Put the log-probability and a tab before each text.", metavar="")
+    ] = False,
+    checkpoint: Which = None,
+    json: Json = False,
+) -> None:
+    """Translate line by line, in order: echo 'ein hund .' | saccade translate runs/multi30k-de-en --beam 5.
+
+    Answers come as soon as their lines are there. A line that is too long is read in pieces, an empty one stays empty.
+    """
+    from saccade.cli import translating
+
+    if "=" in file and not Path(file).exists():  # a setting in the place of the file
+        words, file = [file, *(words or [])], "-"
+    translating.translate(
+        run,
+        file,
+        words or [],
+        checkpoint,
+        to=to,
+        beam=beam,
+        n_best=n_best,
+        length_penalty=length_penalty,
+        scores=scores,
+        machine=json,
+    )
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Runs; the first is the one to beat", metavar="RUN RUN…")],
+    split: Annotated[str, typer.Option("--split", help="test, valid or train, of the first run's data.")] = "test",
+    samples: Annotated[int, typer.Option("--samples", min=10, help="Resampled tests.")] = 1000,
+    beam: Annotated[int | None, typer.Option("--beam", min=1, help="Search all runs with such a beam.")] = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Compare translations of one test: BLEU, paired bootstrap, and sentences side by side."""
+    from saccade.cli import translating
+
+    words = [] if beam is None else [f"search.beam={beam}", f"search.method={'beam' if beam > 1 else 'greedy'}"]
+    translating.compare(runs, words, split, samples, data_dir=data_dir, machine=json)
 
 
 @app.command()

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
@@ -41,7 +41,7 @@ def train(
     quiet: bool,
 ) -> None:
     """Train, and say what to do next."""
-    _use(data_dir)
+    use(data_dir)
     table, path = _named(name, out, begun=resume or fresh)
     run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
     if not (quiet or machine):
@@ -72,34 +72,60 @@ def evaluate(
     *,
     data_dir: str | None,
     machine: bool,
+    lengths: bool = False,
 ) -> None:
     """Print the scores of a run."""
-    _use(data_dir)
+    use(data_dir)
     run = Run.open(path)
-    search = _search(run, words)
+    search = search_config(run, words)
     own = run.settings.data if run.settings.dataset == "files" else files.Config()  # which knows the JSON fields' names
     if data:
         pairs: Sequence[Pair] = files.pairs(data, own)
     else:
         splits = run.splits()
         split = split or ("test" if splits.test else "valid")  # where there is no test data, what was held out
-        pairs = _split(splits, split)
+        pairs = pairs_of(splits, split)
     if not pairs:
         raise DataError(f"{path}: its {split} data is empty; give pairs with --data")
     task = run.task()
-    model, found = run.model(task, _which(which))
-    scores = task.evaluate(model, pairs, search)
+    model, found = run.model(task, which_of(which))
+    texts = task.answers(model, pairs, search)
+    scores, signatures = task.scores(model, pairs, texts), task.signatures()
+    bins = task.by_length(pairs, texts) if lengths else []
     if machine:
         facts = {"run": str(path), "step": found.step, "data": data or split, "search": config.plain(search)}
-        print(json.dumps({**facts, "scores": scores}))
+        print(json.dumps({**facts, "scores": scores, "signatures": signatures, **({"lengths": bins} if bins else {})}))
     else:
-        print(f"{path} at step {found.step}, {data or split}, {search.method} search")
+        width = f" of {search.beam}" if search.method == "beam" else ""
+        print(f"{path} at step {found.step}, {data or split}, {search.method} search{width}")
         for name, part in scores.items():
-            counted = f"{name:10} {part['examples']:7,} examples"
-            print(f"  {counted}  {part['exact']:8.2%} exact  loss {part['loss']:.4f} per token")
+            print(f"  {name:10} {part['examples']:7,} examples  {_scored(part)}")
+        for row in bins:
+            score, bar = _barred(row)
+            place = f"{row['shortest']:.0f}–{row['longest']:.0f} words"
+            print(f"  {place:12} {row['examples']:5,.0f} examples  {score} {bar}")
+        for name, text in signatures.items():
+            print(f"  {name.replace('bleu', 'BLEU').replace('chrf', 'chrF')}: {text}")
 
 
-def _split(splits: Splits, name: str) -> Sequence[Pair]:
+def _barred(row: Mapping[str, float]) -> tuple[str, str]:
+    """The score of a bin of lengths, and a bar as long as it is high."""
+    share = row["bleu"] / 100 if "bleu" in row else row["exact"]
+    shown = f"BLEU {row['bleu']:5.2f}" if "bleu" in row else f"{row['exact']:7.2%} exact"
+    return shown, "█" * round(40 * share)
+
+
+def _scored(part: Mapping[str, float]) -> str:
+    """The scores of one group on a line."""
+    if "bleu" in part:
+        overlap = f"BLEU {part['bleu']:.2f}  chrF {part['chrf']:.2f}  "
+    else:
+        overlap = f"{part['exact']:8.2%} exact  "
+    perplexity = f", perplexity {part['perplexity']:.3f}" if "perplexity" in part else ""
+    return f"{overlap}loss {part['loss']:.4f} per token{perplexity}"
+
+
+def pairs_of(splits: Splits, name: str) -> Sequence[Pair]:
     if name not in ("train", "valid", "test"):
         raise UnknownName("split", name, ("train", "valid", "test"))
     found: Sequence[Pair] = getattr(splits, name)
@@ -111,12 +137,12 @@ def predict(
 ) -> None:
     """Write a line (or n_best of them) for each line."""
     run = Run.open(path)
-    search = _search(run, words, n_best)
-    with _opened(file) as stream:
+    search = search_config(run, words, n_best)
+    with opened(file) as stream:
         task = run.task()
-        model, _ = run.model(task, _which(which))
+        model, _ = run.model(task, which_of(which))
         streams.as_utf8()
-        for found in task.predict(model, _decoded(stream, "standard input" if file == "-" else file), search):
+        for found in task.predict(model, decoded(stream, "standard input" if file == "-" else file), search):
             _write(found, scores=scores, machine=machine)
 
 
@@ -130,7 +156,7 @@ def _write(found: Sequence[Prediction], *, scores: bool, machine: bool) -> None:
         print(f"{one.log_prob:.4f}\t{text}" if scores else text)
 
 
-def _opened(file: str) -> AbstractContextManager[BinaryIO]:
+def opened(file: str) -> AbstractContextManager[BinaryIO]:
     """A file or standard input, opened at once, so that a wrong name is told before anything else is done."""
     if file == "-":
         if sys.stdin is None or sys.stdin.closed:
@@ -142,7 +168,7 @@ def _opened(file: str) -> AbstractContextManager[BinaryIO]:
         raise DataError(f"{file}: cannot be read ({error.strerror}); name a text file, or - for standard input") from None
 
 
-def _decoded(stream: BinaryIO, name: str) -> Iterator[str]:
+def decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
     """The lines, without their ends."""
     for number, line in enumerate(stream, 1):
         try:
@@ -168,8 +194,8 @@ def look(
         pictures.kind_of(target)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
-    trained = Trained.open(path, _which(which))
-    trace = trained.look(texts, _search(trained.run, (), n_best))
+    trained = Trained.open(path, which_of(which))
+    trace = trained.look(texts, search_config(trained.run, (), n_best))
     for target in out:
         for written in pictures.save_picture(trace, target, look=attention, head=head):
             print(written)
@@ -183,11 +209,11 @@ def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
 
     settings = resolve(base(name), words)
     streams.as_utf8()
-    for pair in _split(dataset(settings.dataset).load(settings.data), split)[:count]:
+    for pair in pairs_of(dataset(settings.dataset).load(settings.data), split)[:count]:
         print("\t".join((pair.source, pair.target, pair.group)).rstrip("\t"))
 
 
-def _search(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConfig:
+def search_config(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConfig:
     """The run's search with the changes of the command line; more than one text takes a beam."""
     over = config.words(words)
     if set(over) - {"search"}:
@@ -201,7 +227,7 @@ def _search(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConfig:
     return config.build(SearchConfig, table, "search")
 
 
-def _which(text: str | None) -> Which | None:
+def which_of(text: str | None) -> Which | None:
     if text is None or text in ("best", "last", "average"):
         return text  # type: ignore[return-value]
     if STEP.fullmatch(text):
@@ -209,7 +235,7 @@ def _which(text: str | None) -> Which | None:
     raise UsageError(f"--checkpoint: expected best, last, average or a step, got {text!r}")
 
 
-def _use(data_dir: str | None) -> None:
+def use(data_dir: str | None) -> None:
     """The directory of --data-dir is where all data is looked for from now on."""
     if data_dir is not None:
         os.environ["SACCADE_DATA"] = data_dir

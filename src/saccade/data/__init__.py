@@ -5,7 +5,11 @@ from types import ModuleType
 
 from saccade.errors import UnknownName
 
-DATASETS = {"dates": "saccade.data.dates", "files": "saccade.data.files"}
+DATASETS = {
+    "dates": "saccade.data.dates",
+    "files": "saccade.data.files",
+    "multi30k": "saccade.data.multi30k",
+}
 
 
 def dataset(name: str) -> ModuleType:

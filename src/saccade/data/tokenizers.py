@@ -197,6 +197,11 @@ class Tokenizer:
         ]
 
     @property
+    def marks(self) -> list[str]:
+        """The marks that are one token each, without their brackets, in the order of their ids."""
+        return [token[1:-1] for token in self._tokens if token in self._marks]
+
+    @property
     def size(self) -> int:
         """How many ids there are."""
         return len(self._tokens)

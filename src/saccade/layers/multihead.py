@@ -105,13 +105,14 @@ class MultiHeadAttention(nn.Module):
 
     def look_at(self, query: Float[Tensor, "B W D"], kept: Kept, *, mask: Mask | None = None) -> Seen:
         """One step of a search: projected queries look at what is kept. With a mask, a query stands at its last key."""
-        plain = isinstance(self.score, ScaledDot) and isinstance(self.normalize, Softmax) and mask is None
-        if not plain or not beams_on(query, kept.key, kept.value) or not kept.places.shape[2]:
+        score, plain = self.score, isinstance(self.normalize, Softmax) and mask is None
+        fast = plain and beams_on(query, kept.key, kept.value) and kept.places.shape[2] > 0
+        if not isinstance(score, ScaledDot) or not fast:
             attended = self._attended(query, kept, mask)
             return Seen(self._joined(attended.context, query), lambda: self._weights(attended))
         B, M, T = kept.places.shape
-        counts = kept.places.new_full((B * M,), T) if kept.counts is None else kept.counts.int()
-        scale = self.score.scale(query[..., : query.shape[-1] // self.heads])
+        counts = kept.places.new_full((B * M,), T) if kept.counts is None else kept.counts.int().repeat_interleave(M)
+        scale = score.scale(query[..., : query.shape[-1] // self.heads])
         context = pool_beams(query.flatten(0, 1), kept.key, kept.value, kept.places.flatten(0, 1), counts, self.heads, scale)
         output: Tensor = self.output_map(context).view(query.shape)
         return Seen(output, lambda: self._weights(self._attended(query, kept, mask)))

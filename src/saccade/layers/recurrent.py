@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.errors import UnknownName
+from saccade.kernels import cells
 from saccade.kernels.cells import CELLS, Cell, sequence
 
 
@@ -76,3 +77,49 @@ class RecurrentReader(nn.Module):
             ends = [states[0][-1], states[1][0]] if len(states) == 2 else [states[0][-1]]
             x = torch.cat(states, -1) if len(states) == 2 else states[0]
         return x, ends
+
+
+class Stack(nn.Module):
+    """Recurrent layers of one direction above each other, with dropout between them, that start from given states.
+
+    Shapes: x (T, B, width), live (T, B), start (B, L, S) -> the top layer's h (T, B, hidden), all last states (B, L, S)
+    """
+
+    def __init__(self, width: int, hidden: int, *, cell: str, layers: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.cell, self.hidden = cell_named(cell), hidden
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(Recurrent(size, hidden, cell) for size in [width] + [hidden] * (layers - 1))
+
+    def recurrent(self) -> list[Recurrent]:
+        """The layers, from the bottom to the top."""
+        return [layer for layer in self.layers if isinstance(layer, Recurrent)]
+
+    def rest(self, rows: int) -> Float[Tensor, "B L S"]:
+        """The state of those that have read nothing: zeros."""
+        return self.recurrent()[0].state_bias.new_zeros(rows, len(self.layers), self.cell.parts * self.hidden)
+
+    def forward(
+        self, x: Float[Tensor, "T B _"], live: Bool[Tensor, "T B"], start: Float[Tensor, "B L S"]
+    ) -> tuple[Float[Tensor, "T B _"], Float[Tensor, "B L S"]]:
+        ends = []
+        for index, (layer, first) in enumerate(zip(self.recurrent(), start.unbind(1), strict=True)):
+            gates = F.linear(self.dropout(x) if index else x, layer.input_weight, layer.input_bias)
+            states = sequence(self.cell, gates, first, layer.state_weight, layer.state_bias, live)
+            ends.append(states[-1])  # where a row was not live it kept its state: this is that of its last word
+            x = states[..., : self.hidden]
+        return x, torch.stack(ends, 1)
+
+    def step(self, x: Float[Tensor, "B W _"], states: Float[Tensor, "B W L S"]) -> Float[Tensor, "B W L S"]:
+        """The states one word later."""
+        following: list[Tensor] = []
+        for index, (layer, state) in enumerate(zip(self.recurrent(), states.flatten(0, 1).unbind(1), strict=True)):
+            below = self.dropout(following[-1][:, : self.hidden]) if index else x.flatten(0, 1)
+            gates = F.linear(below, layer.input_weight, layer.input_bias)
+            a = F.linear(state[:, : self.hidden], layer.state_weight, layer.state_bias)
+            following.append(cells.step(self.cell, gates, a, state))
+        return torch.stack(following, 1).view(*states.shape)
+
+    def top(self, states: Float[Tensor, "... L S"]) -> Float[Tensor, "... _"]:
+        """The top layer's h."""
+        return states[..., -1, : self.hidden]

@@ -5,7 +5,7 @@ What mixes positions is a part that can be exchanged: self-attention, or a convo
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -44,8 +44,12 @@ class Residual(nn.Module):
         return left
 
 
+@runtime_checkable
 class Mixer(Protocol):
-    """What lets positions see each other, all at once or step by step for the hypotheses of a search."""
+    """What lets positions see each other, all at once or step by step for the hypotheses of a search.
+
+    What steps need from one to the next has pools of rows, and says by `used` how many these hold.
+    """
 
     def __call__(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         """All positions (B, T, D); of sample b the first lengths[b] count."""
@@ -87,7 +91,9 @@ class SelfAttention(nn.Module):
         query, key, value = state.project(x)
         state.key.append(key.flatten(0, 1))
         state.value.append(value.flatten(0, 1))
-        return layer.look_at(query, Kept(state.key.rows, state.value.rows, past.places), mask=_beyond_causal(self.mask(None)))
+        return layer.look_at(
+            query, Kept(state.key.rows, state.value.rows, past.places), mask=_beyond_causal(self.mask(None))
+        )
 
 
 @dataclass
@@ -97,6 +103,11 @@ class KeyValuePools:
     key: Pool
     value: Pool
     project: Callable[[Tensor], tuple[Tensor, ...]] | None = None
+
+    @property
+    def used(self) -> int:
+        """Rows in each pool."""
+        return self.key.used
 
 
 def _beyond_causal(mask: Mask | None) -> Mask | None:
@@ -110,7 +121,9 @@ class EncoderLayer(nn.Module):
     Shapes: x (B, K, D) -> (B, K, D)
     """
 
-    def __init__(self, mixer: nn.Module, network: FeedForward, width: int, dropout: float, norm: Norm) -> None:
+    mixer: Mixer
+
+    def __init__(self, mixer: Mixer, network: FeedForward, width: int, dropout: float, norm: Norm) -> None:
         super().__init__()
         self.mixer, self.network = mixer, network
         self.mixed, self.worked = Residual(width, dropout, norm), Residual(width, dropout, norm)
@@ -126,8 +139,10 @@ class DecoderLayer(nn.Module):
     Shapes: x (B, T, D), memory (B, K, D) -> (B, T, D)
     """
 
+    mixer: Mixer
+
     def __init__(
-        self, mixer: nn.Module, cross: MultiHeadAttention, network: FeedForward, width: int, dropout: float, norm: Norm
+        self, mixer: Mixer, cross: MultiHeadAttention, network: FeedForward, width: int, dropout: float, norm: Norm
     ) -> None:
         super().__init__()
         self.mixer, self.cross, self.network = mixer, cross, network
@@ -147,7 +162,7 @@ class DecoderLayer(nn.Module):
 
     def step(self, x: Float[Tensor, "B W D"], past: Past, state: Any, kept: Kept) -> tuple[Tensor, Seen, Seen]:
         """One position more; the output, and where it looked in what was written and in what was read."""
-        written: Seen = self.mixer.step(self.mixed.enter(x), past, state)
+        written = self.mixer.step(self.mixed.enter(x), past, state)
         x = self.mixed.leave(x, written.output)
         read = self.cross.look_at(self.cross.query_map(self.crossed.enter(x)), kept)
         x = self.crossed.leave(x, read.output)

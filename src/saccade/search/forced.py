@@ -25,14 +25,22 @@ class Forced:
 
 @torch.no_grad()
 def forced(
-    writer: Writer, memory: Any, tokens: Sequence[Sequence[int]], *, looks: bool = False, device: torch.device | None = None
+    writer: Writer,
+    memory: Any,
+    tokens: Sequence[Sequence[int]],
+    *,
+    looks: bool = False,
+    first: Sequence[int] | None = None,
+    device: torch.device | None = None,
 ) -> list[Forced]:
     """One text for each input, exactly as given: without START, and with END only if END is to be counted."""
     if not tokens:
         return []
     steps = max(map(len, tokens))
     # What stands behind the shorter texts is never read; END is in every vocabulary.
-    written = torch.tensor([[START, *text, *[END] * (steps - len(text))] for text in tokens], device=device)
+    starts = [START] * len(tokens) if first is None else first
+    rows = zip(starts, tokens, strict=True)
+    written = torch.tensor([[start, *text, *[END] * (steps - len(text))] for start, text in rows], device=device)
     state, log_probs, weights = writer.start(memory), [torch.zeros(len(tokens), 0)], []
     for number in range(steps):
         step = writer.step(written[:, number, None], state)

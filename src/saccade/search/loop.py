@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.data.tokenizers import END, START
+from saccade.data.tokenizers import END
 from saccade.errors import SaccadeError, ShapeError
 from saccade.search.candidates import FIRST, NEVER, Candidates, Choose
 from saccade.search.config import Config
@@ -22,15 +22,15 @@ def walk(
     choose: Choose,
     *,
     width: int,
-    inputs: int,
+    starts: Tensor,
     looks: bool,
-    device: torch.device | None,
 ) -> tuple[History, Endings]:
-    """Follow up to `width` open hypotheses of each input to the end; `choose` says how they go on."""
+    """Follow up to `width` open hypotheses of each input, from its token in `starts`, to the end; `choose` says how."""
+    inputs = len(starts)
     history, endings = History(inputs), Endings(inputs, config.n_best, config.length_penalty)
     longest = divisor(config.max_length, config.length_penalty)
     active, totals = torch.arange(inputs), torch.zeros(inputs, 1, dtype=torch.float64)
-    tokens, state = torch.full((inputs, 1), START, device=device), writer.start(memory)
+    tokens, state = starts[:, None], writer.start(memory)
     for number in range(config.max_length):
         step = _stepped(writer, tokens, state)
         candidates = choose(active, totals, step.log_probs)

@@ -6,6 +6,7 @@ Writes: a sequence of tokens, one after the other.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -16,17 +17,18 @@ from torch import Tensor, nn
 
 from saccade.attention import Mask, causal, lengths, looking, make_score
 from saccade.attention.masks import named
-from saccade.config import Count, Positive, Share
+from saccade.config import Positive, Share
 from saccade.data.text import TextBatch
 from saccade.data.tokenizers import PAD
 from saccade.errors import UsageError
+from saccade.layers.convolution import Convolution
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
 from saccade.layers.past import Past
 from saccade.layers.positions import make_positions
-from saccade.layers.transformer import DecoderLayer, EncoderLayer, KeyValuePools, SelfAttention
+from saccade.layers.transformer import DecoderLayer, EncoderLayer, Mixer, SelfAttention
 from saccade.systems.system import System
 from saccade.writers.sequential import Step
 
@@ -65,6 +67,10 @@ class Config:
     "How scores become weights: softmax, sparsemax, entmax15 …"
     mask: str = "none"
     "What self-attention may not see beside the future: none, window(16), strided(8), fixed(8, 2)."
+    mixer: Literal["attention", "light", "dynamic"] = "attention"
+    "How tokens of one side see each other: self-attention, or a convolution in its place (Wu et al. 2019)."
+    kernels: str = "3,7,15,31"
+    "Sizes of the convolutions, layer by layer; the last one holds for all further layers."
     dropout: Share = 0.1
     "Share of numbers struck out of embeddings and of what each part adds."
     attention_dropout: Share = 0.0
@@ -75,6 +81,13 @@ class Config:
     def __post_init__(self) -> None:
         if self.width % self.heads:
             raise UsageError(f"heads: expected a divisor of width ({self.width}), got {self.heads}")
+        if not re.fullmatch(r"\d*[13579](, ?\d*[13579])*", self.kernels):
+            raise UsageError(f"kernels: expected odd sizes such as 3,7,15, got {self.kernels!r}")
+
+    def kernel(self, layer: int) -> int:
+        """The size of the convolution in this layer, counted from 0."""
+        sizes = [int(size) for size in self.kernels.split(",")]
+        return sizes[min(layer, len(sizes) - 1)]
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -106,7 +119,7 @@ class State:
 
     memory: Memory
     past: Past
-    layers: tuple[KeyValuePools, ...]
+    layers: tuple[Any, ...]
 
     def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
         """These inputs, and of each these hypotheses."""
@@ -117,6 +130,8 @@ class State:
 
 class Model(System):
     """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
+
+    no_bias: Tensor
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__()
@@ -135,20 +150,29 @@ class Model(System):
         self.register_buffer("no_bias", torch.zeros(target_size), persistent=False)
         self.positions = make_positions(config.positions, width, config.longest)
         self.mask = named(config.mask)
-        self.encoder = nn.ModuleList(self._encoder_layer() for _ in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(self._decoder_layer() for _ in range(config.decoder_layers))
+        self.encoder = nn.ModuleList(self._encoder_layer(number) for number in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(self._decoder_layer(number) for number in range(config.decoder_layers))
         final = (lambda: nn.LayerNorm(width)) if config.final_norm == "both" else nn.Identity
         self.encoder_norm, self.decoder_norm = final(), final()
         self.dropout = Dropout(config.dropout)
 
-    def _encoder_layer(self) -> EncoderLayer:
+    def _mixer(self, number: int, *, causal: bool) -> Mixer:
+        """What layer `number` mixes positions with."""
         config = self.config
-        mixer = SelfAttention(self._attention(), self._encoder_mask)
+        if config.mixer == "attention":
+            return SelfAttention(self._attention(), self._decoder_mask if causal else self._encoder_mask)
+        dropout = config.attention_dropout
+        size = config.kernel(number)
+        return Convolution(config.width, config.heads, size, kind=config.mixer, causal=causal, dropout=dropout)
+
+    def _encoder_layer(self, number: int) -> EncoderLayer:
+        config = self.config
+        mixer = self._mixer(number, causal=False)
         return EncoderLayer(mixer, self._network(), config.width, config.dropout, config.norm)
 
-    def _decoder_layer(self) -> DecoderLayer:
+    def _decoder_layer(self, number: int) -> DecoderLayer:
         config = self.config
-        mixer = SelfAttention(self._attention(), self._decoder_mask)
+        mixer = self._mixer(number, causal=True)
         return DecoderLayer(mixer, self._attention(), self._network(), config.width, config.dropout, config.norm)
 
     def _attention(self) -> MultiHeadAttention:
@@ -211,10 +235,12 @@ class Model(System):
     def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
         """One more token for every hypothesis."""
         B, W = tokens.shape
-        past = state.past.with_step(state.layers[0].key.used)
+        past = state.past.with_step(state.layers[0].used)
         x = self._embedded(self.target_embedding, tokens.view(B * W, 1), state.past.steps).view(B, W, -1)
         seen: dict[str, Seen] = {}
-        for number, (layer, pools, kept) in enumerate(zip(self._writers(), state.layers, state.memory.layers, strict=True), 1):
+        for number, (layer, pools, kept) in enumerate(
+            zip(self._writers(), state.layers, state.memory.layers, strict=True), 1
+        ):
             x, written, read = layer.step(x, past, pools, kept)
             seen |= {f"layer {number}": read, f"layer {number}, written": written}
         log_probs = torch.log_softmax(self.output(self.decoder_norm(x)), -1)

@@ -1,5 +1,6 @@
 """Text to text: sentences to sentences, dates to dates. Tokenizers, batches, prediction, scores and pictures."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,8 +15,9 @@ from saccade.config import Positive
 from saccade.data import tokenizers
 from saccade.data.examples import Pair, Splits
 from saccade.data.text import TextBatch, padded, text_batch
-from saccade.data.tokenizers import END, UNKNOWN, Tokenizer
-from saccade.errors import DataError
+from saccade.data.tokenizers import END, START, UNKNOWN, Tokenizer
+from saccade.errors import DataError, UnknownName
+from saccade.evaluation.text import Tokenize, signatures, translation_scores
 from saccade.search import Config as SearchConfig
 from saccade.search import Hypothesis, search
 from saccade.systems.system import System
@@ -34,32 +36,38 @@ class Config:
     "One tokenizer for both sides."
     longest: Positive = 1000
     "Most tokens of a text; a longer one is refused."
-    metric: Literal["exact", "loss"] = "exact"
-    "What the best checkpoint is chosen by: share of texts that are exactly right, or loss per token."
+    metric: Literal["exact", "loss", "bleu"] = "exact"
+    "What the best checkpoint is chosen by: share of texts that are exactly right, loss per token, or BLEU."
+    bleu_tokens: Tokenize = "13a"
+    "How sacreBLEU cuts texts into tokens; none: they are cut already."
+    starts: Literal["one", "group"] = "one"
+    "one: the writer always starts alike; group: from the token of the pair's group, a language it is to write."
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One text for one input: what was written, how likely, and where was looked."""
+    """One text for one input: what was written, how likely, where was looked, and for which group."""
 
     text: str
     log_prob: float
     finished: bool
     labels: list[str]
     looks: dict[str, Tensor]
+    group: str = ""
 
 
 class TextCorpus:
-    """Encoded pairs."""
+    """Encoded pairs; `first` is what each target starts from, if that is not START."""
 
-    def __init__(self, sources: list[list[int]], targets: list[list[int]]) -> None:
-        self.sources, self.targets = sources, targets
+    def __init__(self, sources: list[list[int]], targets: list[list[int]], first: list[int] | None = None) -> None:
+        self.sources, self.targets, self.first = sources, targets, first
         sizes = [(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         self.lengths = np.array(sizes, dtype=np.int64).reshape(-1, 2)
 
     def batch(self, indices: Sequence[int] | np.ndarray[Any, np.dtype[np.int64]]) -> TextBatch:
         """The batch of these examples."""
-        return text_batch([self.sources[i] for i in indices], [self.targets[i] for i in indices])
+        first = None if self.first is None else [self.first[i] for i in indices]
+        return text_batch([self.sources[i] for i in indices], [self.targets[i] for i in indices], first)
 
 
 class Task:
@@ -72,6 +80,8 @@ class Task:
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the tokenizers from the training data."""
         sources, targets = [pair.source for pair in splits.train], [pair.target for pair in splits.train]
+        if config.starts == "group":
+            targets += [f"<{name}>" for name in _group_names(splits.train)] * tokens.min_count
         if config.shared:
             both = tokenizers.train([*sources, *targets], tokens)
             return cls(config, both, both)
@@ -105,7 +115,16 @@ class Task:
             if not row[0]:
                 raise DataError(f"example {number}: expected a source, got a text without tokens; leave it out")
             self._check(max(map(len, row)), f"example {number}")
-        return TextCorpus(sources, targets)
+        first = [self.first(pair.group) for pair in pairs] if self.config.starts == "group" else None
+        return TextCorpus(sources, targets, first)
+
+    def first(self, group: str) -> int:
+        """The token that a text of this group starts from."""
+        if self.config.starts == "one":
+            return START
+        if group not in self.target.marks:
+            raise UnknownName("group to write", group, self.target.marks)
+        return self.target.encode(f"<{group}>")[0]
 
     def _check(self, length: int, where: str) -> None:
         if length > self.config.longest:
@@ -114,64 +133,142 @@ class Task:
             )
 
     def predict(
-        self, model: Any, texts: Iterable[str], search_config: SearchConfig, *, looks: bool = False
+        self,
+        model: Any,
+        texts: Iterable[str],
+        search_config: SearchConfig,
+        *,
+        looks: bool = False,
+        groups: Sequence[str] = ("",),
+        split: bool = False,
+        first: int = 0,
     ) -> Iterator[list[Prediction]]:
-        """The best texts for each input, in the order of the inputs; an empty input gives an empty text."""
-        first, left = 0, iter(texts)
+        """The best texts for each input, group after group, in the order of the inputs; an empty input gives an empty text.
+
+        Each input is read once for all groups. What is longer than task.longest is refused, or, with `split`, read in
+        pieces whose texts are joined. `first` is the number of the first input, where it is not the first of its file.
+        """
+        left = iter(texts)
         while window := list(islice(left, WINDOW)):
-            yield from self._window(model, window, first, search_config, looks)
+            rows = self.source.encode_batch(window)
+            for number, row in enumerate(rows, first + 1):
+                if not split:
+                    self._check(len(row), f"line {number}")
+            yield from self._window(model, rows, first, search_config, looks, groups)
             first += len(window)
 
-    def _window(self, model: Any, texts: list[str], first: int, config: SearchConfig, looks: bool) -> list[list[Prediction]]:
-        rows = self.source.encode_batch(texts)
-        for number, row in enumerate(rows, first + 1):
-            self._check(len(row), f"line {number}")
-        found = [[Prediction("", 0.0, True, [], {})] for _ in rows]
+    def _window(
+        self, model: Any, whole: list[list[int]], first: int, config: SearchConfig, looks: bool, groups: Sequence[str]
+    ) -> list[list[Prediction]]:
+        rows, owners = _pieces(whole, self.config.longest)
+        found: list[list[list[Prediction]]] = [[[] for _ in groups] for _ in rows]
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
         for chosen in _cut(order, rows):
             source, lengths = padded([rows[i] for i in chosen])
             with torch.inference_mode():
                 memory = model.eval().read(source, lengths)
-            positions = [first + i for i in chosen]
-            for i, best in zip(
-                chosen, search(model, memory, config, inputs=len(chosen), looks=looks, positions=positions), strict=True
-            ):
-                found[i] = [self._told(hypothesis, len(rows[i])) for hypothesis in best]
-        return found
+            positions = [first + owners[i] for i in chosen]
+            for number, group in enumerate(groups):
+                starts = [self.first(group)] * len(chosen)
+                best = search(model, memory, config, inputs=len(chosen), looks=looks, positions=positions, first=starts)
+                for i, hypotheses in zip(chosen, best, strict=True):
+                    found[i][number] = [self._told(hypothesis, len(rows[i]), group) for hypothesis in hypotheses]
+        return _assembled(found, rows, owners, len(whole))
 
-    def _told(self, hypothesis: Hypothesis, length: int) -> Prediction:
+    def _told(self, hypothesis: Hypothesis, length: int, group: str) -> Prediction:
         labels = self.target.labels([*hypothesis.tokens, END] if hypothesis.finished else hypothesis.tokens)
-        looks = {name: weights[..., :length] for name, weights in hypothesis.looks.items()}
-        return Prediction(self.target.decode(hypothesis.tokens), hypothesis.log_prob, hypothesis.finished, labels, looks)
+        # A look at the source has as many keys as its batch's longest; one at what was written has one more at each step.
+        looks = {
+            name: weights if name.endswith("written") else weights[..., :length]
+            for name, weights in hypothesis.looks.items()
+        }
+        text = self.target.decode(hypothesis.tokens)
+        return Prediction(text, hypothesis.log_prob, hypothesis.finished, labels, looks, group)
+
+    def answers(
+        self, model: System, pairs: Sequence[Pair], config: SearchConfig, tick: Callable[[int], None] = lambda done: None
+    ) -> list[str]:
+        """The best text for each pair's source, in its group."""
+        texts = [""] * len(pairs)
+        done = 0
+        for group in _group_names(pairs) if self.config.starts == "group" else [""]:
+            chosen = [i for i, pair in enumerate(pairs) if self.config.starts == "one" or pair.group == group]
+            found = self.predict(model, (pairs[i].source for i in chosen), config, groups=(group,), split=True)
+            for i, best in zip(chosen, found, strict=True):
+                texts[i] = best[0].text if best else ""
+                done += 1
+                tick(done)
+        return texts
 
     def evaluate(
         self, model: System, pairs: Sequence[Pair], config: SearchConfig, tick: Callable[[int], None] = lambda done: None
     ) -> dict[str, dict[str, float]]:
-        """Scores of all pairs ("all") and of each group: how many, exactly right, and loss per token."""
+        """Scores of all pairs ("all") and of each group: how many, exactly right, loss per token, perplexity, and BLEU and
+        chrF where that is the metric."""
+        return self.scores(model, pairs, self.answers(model, pairs, config, tick))
+
+    def scores(self, model: System, pairs: Sequence[Pair], texts: Sequence[str]) -> dict[str, dict[str, float]]:
+        """The scores of these texts for these pairs."""
         if not pairs:
             raise DataError("expected examples to be judged on, got none")
-        corpus, right = self.corpus(pairs), []
-        answers = self.predict(model, (pair.source for pair in pairs), config)
-        for row, best in zip(corpus.targets, answers, strict=True):
-            # What the target's tokens spell: words may be spaced and cased otherwise than the text was.
-            right.append(bool(best) and UNKNOWN not in row and best[0].text == self.target.decode(row))
-            tick(len(right))
-        parts = []
-        for name in sorted({pair.group for pair in pairs}):
-            chosen = [i for i, pair in enumerate(pairs) if pair.group == name]
-            loss, tokens = _loss(model, corpus, chosen)
-            parts.append((name, len(chosen), sum(right[i] for i in chosen), loss, tokens))
-        whole = ("all", *(sum(column) for column in list(zip(*parts, strict=True))[1:]))
-        parts = [whole, *(part for part in parts if part[0] not in ("", "all"))]
+        corpus = self.corpus(pairs)
+        # What the target's tokens spell: words may be spaced and cased otherwise than the text was.
+        right = [
+            UNKNOWN not in row and text == self.target.decode(row) for row, text in zip(corpus.targets, texts, strict=True)
+        ]
+        parts = {name: [i for i, pair in enumerate(pairs) if pair.group == name] for name in _group_names(pairs)}
+        losses = {name: _loss(model, corpus, chosen) for name, chosen in parts.items()}
+        loss, tokens = map(sum, zip(*losses.values(), strict=True))
+        parts = {"all": list(range(len(pairs)))} | {name: parts[name] for name in parts if name not in ("", "all")}
+        losses |= {"all": (loss, int(tokens))}
         return {
-            name: {"examples": examples, "exact": exact / examples, "loss": loss / tokens}
-            for name, examples, exact, loss, tokens in parts
+            name: {
+                "examples": len(chosen),
+                "exact": sum(right[i] for i in chosen) / len(chosen),
+                **self._likelihood(*losses[name]),
+                **self._overlap([texts[i] for i in chosen], [pairs[i].target for i in chosen]),
+            }
+            for name, chosen in parts.items()
         }
+
+    def by_length(self, pairs: Sequence[Pair], texts: Sequence[str], bins: int = 5) -> list[dict[str, float]]:
+        """The scores of texts whose sources have about the same number of words: shortest, longest, how many, scores.
+
+        The bins hold about as many pairs each; equal lengths are never parted.
+        """
+        words = [len(pair.source.split()) for pair in pairs]
+        order = sorted(range(len(pairs)), key=lambda i: words[i])
+        edges = sorted({words[order[len(order) * number // bins]] for number in range(bins)})
+        found = []
+        for low, high in zip(edges, [*edges[1:], words[order[-1]] + 1], strict=True):
+            chosen = [i for i in order if low <= words[i] < high]
+            right = [texts[i] == pairs[i].target for i in chosen]
+            overlap = self._overlap([texts[i] for i in chosen], [pairs[i].target for i in chosen])
+            facts = {"shortest": low, "longest": words[chosen[-1]], "examples": len(chosen)}
+            found.append({**facts, "exact": sum(right) / len(chosen), **overlap})
+        return found
+
+    def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
+        loss = total / tokens
+        return {"loss": loss} if self.config.metric == "exact" else {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+
+    def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+        if self.config.metric != "bleu":
+            return {}
+        return translation_scores(texts, references, self.config.bleu_tokens)
+
+    def signatures(self) -> dict[str, str]:
+        """How scores that can be computed in more than one way were computed."""
+        return signatures(self.config.bleu_tokens) if self.config.metric == "bleu" else {}
+
+    def bleu_signature(self) -> str:
+        """How BLEU is computed, whatever the metric is."""
+        return signatures(self.config.bleu_tokens)["bleu"]
 
     def judged(self, scores: Mapping[str, Mapping[str, float]]) -> list[float]:
         """What the best checkpoint is chosen by, larger is better: the metric, and among equals the loss."""
         whole = scores["all"]
-        return [whole["exact"], -whole["loss"]] if self.config.metric == "exact" else [-whole["loss"]]
+        return [-whole["loss"]] if self.config.metric == "loss" else [whole[self.config.metric], -whole["loss"]]
 
     def loss(self, model: System, pairs: Sequence[Pair]) -> tuple[float, int]:
         """−log p of all targets together, and the number of their tokens, END included."""
@@ -184,11 +281,64 @@ class Task:
             Scene(
                 f"{text} → {prediction.text}",
                 {**sides, "target": Side(PLACES[kind], prediction.labels)},
-                [Look(name, "target", "source", weights.numpy()) for name, weights in prediction.looks.items()],
+                [Look(name, "target", "source", weights.numpy()) for name, weights in _at_source(prediction)],
                 {"log_prob": prediction.log_prob},
             )
             for prediction in predictions
         ]
+
+
+def _at_source(prediction: Prediction) -> list[tuple[str, Tensor]]:
+    return [(name, weights) for name, weights in prediction.looks.items() if not name.endswith("written")]
+
+
+def _group_names(pairs: Sequence[Pair]) -> list[str]:
+    return sorted({pair.group for pair in pairs})
+
+
+def _pieces(rows: list[list[int]], longest: int) -> tuple[list[list[int]], list[int]]:
+    """Rows cut where they are longer than allowed, and the number of the row that each piece is of."""
+    pieces: list[list[int]] = []
+    owners: list[int] = []
+    for number, row in enumerate(rows):
+        count = max(1, math.ceil(len(row) / longest))
+        size = math.ceil(len(row) / count) or 1
+        parts = [row[first : first + size] for first in range(0, len(row), size)] or [[]]
+        pieces += parts
+        owners += [number] * len(parts)
+    return pieces, owners
+
+
+def _assembled(
+    found: list[list[list[Prediction]]], rows: list[list[int]], owners: list[int], count: int
+) -> list[list[Prediction]]:
+    """The predictions of each text, from those of its pieces: group after group."""
+    whole: list[list[Prediction]] = [[] for _ in range(count)]
+    pieces: list[list[int]] = [[] for _ in range(count)]
+    for piece, owner in enumerate(owners):
+        pieces[owner].append(piece)
+    for owner, own in enumerate(pieces):
+        for group in range(len(found[own[0]])):
+            parts = [found[piece][group] for piece in own]
+            if not rows[own[0]]:
+                whole[owner].append(Prediction("", 0.0, True, [], {}))
+            elif len(parts) == 1:
+                whole[owner] += parts[0]
+            else:
+                whole[owner] += [_spliced(row) for row in zip(*parts, strict=False)]
+    return whole
+
+
+def _spliced(parts: Sequence[Prediction]) -> Prediction:
+    """The texts of several pieces as one."""
+    return Prediction(
+        " ".join(part.text for part in parts),
+        sum(part.log_prob for part in parts),
+        all(part.finished for part in parts),
+        [label for part in parts for label in part.labels],
+        {},
+        parts[0].group,
+    )
 
 
 def _loss(model: System, corpus: TextCorpus, chosen: Sequence[int]) -> tuple[float, int]:

@@ -17,7 +17,11 @@ SECONDS = 10.0  # between two plain lines
 
 def told(scores: Mapping[str, Mapping[str, float]]) -> str:
     """Scores on one line: the whole first, then each group; the log writes what is not finite as text."""
-    return " · ".join(f"{name} {part['exact']:.2%} exact (loss {float(part['loss']):.4f})" for name, part in scores.items())
+    return " · ".join(f"{name} {_score(part)} (loss {float(part['loss']):.4f})" for name, part in scores.items())
+
+
+def _score(part: Mapping[str, float]) -> str:
+    return f"BLEU {part['bleu']:.2f}" if "bleu" in part else f"{part['exact']:.2%} exact"
 
 
 class Quiet:

@@ -75,6 +75,17 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
     return _settings(joined)
 
 
+def _with_preset(system: str, model: Table) -> Table:
+    """The sizes that `model.preset` stands for, under what is given by itself."""
+    if "preset" not in model:
+        return model
+    presets: Mapping[str, Table] = getattr(systems.load(system), "PRESETS", {})
+    name = model["preset"]
+    if name not in presets:
+        raise UnknownName(f"preset of {system}", str(name), presets)
+    return {**presets[name], **{key: value for key, value in model.items() if key != "preset"}}
+
+
 def _settings(table: Table) -> Settings:
     if not isinstance(table.get("system"), str):
         raise UsageError(f'expected system = "NAME"; known: {", ".join(systems.names())}')
@@ -82,5 +93,6 @@ def _settings(table: Table) -> Settings:
     dataset = sections["data"].pop("name", "files")
     if not isinstance(dataset, str):
         raise UsageError(f"data.name: expected a name, got {dataset!r}")
+    sections["model"] = _with_preset(table["system"], sections["model"])
     built: Table = {name: config.build(kind, sections[name], name) for name, kind in kinds(table["system"], dataset).items()}
     return Settings(table["system"], dataset, **built)

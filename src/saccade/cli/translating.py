@@ -1,0 +1,190 @@
+"""What the verbs do that are for translation: translate as lines come in, and compare what runs make of one test."""
+
+import json
+import os
+import select
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from saccade import config
+from saccade.cli import streams, verbs
+from saccade.data.examples import Pair
+from saccade.errors import DataError, UsageError
+from saccade.evaluation.text import paired_bootstrap
+from saccade.search import Config as SearchConfig
+from saccade.tasks.text_to_text import WINDOW
+from saccade.training.run import Run
+
+SHOWN = 5  # sentences that are shown side by side
+CHUNK = 1 << 16
+
+
+def search_of(
+    run: Run, words: Sequence[str], *, beam: int | None, n_best: int, length_penalty: float | None
+) -> SearchConfig:
+    """The run's search with what the options say; a beam of one is greedy search."""
+    table = config.plain(verbs.search_config(run, words, n_best))
+    if beam is not None:
+        if beam < n_best:
+            raise UsageError(f"--n-best: expected at most the beam ({beam}), got {n_best}; widen --beam")
+        table |= {"method": "beam" if beam > 1 else "greedy", "beam": beam}
+    if length_penalty is not None:
+        table["length_penalty"] = length_penalty
+    return config.build(SearchConfig, table, "search")
+
+
+def translate(
+    path: Path,
+    file: str,
+    words: Sequence[str],
+    which: str | None,
+    *,
+    to: str | None,
+    beam: int | None,
+    n_best: int,
+    length_penalty: float | None,
+    scores: bool,
+    machine: bool,
+) -> None:
+    """A line (or n_best of them, for each language) for each line, in order, as soon as it can be had."""
+    run = Run.open(path)
+    search = search_of(run, words, beam=beam, n_best=n_best, length_penalty=length_penalty)
+    task = run.task()
+    groups = _languages(task, to)
+    with verbs.opened(file) as stream:
+        model, _ = run.model(task, verbs.which_of(which))
+        streams.as_utf8()
+        done = 0
+        for lines in windows(stream, "standard input" if file == "-" else file):
+            for found in task.predict(model, lines, search, groups=groups, split=True, first=done):
+                _write(found, scores=scores, machine=machine, named=len(groups) > 1)
+            sys.stdout.flush()
+            done += len(lines)
+
+
+def _languages(task: Any, to: str | None) -> Sequence[str]:
+    """What to write in: all that are asked for, or all that the model knows."""
+    known: list[str] = task.target.marks if task.config.starts == "group" else []
+    if to is None:
+        return known or ("",)
+    if not known:
+        raise UsageError("--to: this run writes one language; leave --to out")
+    asked = [name.strip() for name in to.split(",")]
+    for name in asked:
+        task.first(name)  # refuses what it does not know
+    return asked
+
+
+def windows(stream: BinaryIO, name: str) -> Iterator[list[str]]:
+    """Lines in lists: what is there already, up to a window of them, but never waiting for more once there is one.
+
+    A file comes in large pieces, which are quick; a person who types, or a slow program, gets each answer at once.
+    """
+    if not _can_wait(stream):
+        lines = verbs.decoded(stream, name)
+        while window := list(islice(lines, WINDOW)):
+            yield window
+        return
+    arriving, window = _Arriving(stream.fileno()), []
+    for line in verbs.decoded(arriving, name):
+        window.append(line)
+        if len(window) == WINDOW or not arriving.ready():
+            yield window
+            window = []
+    if window:
+        yield window
+
+
+def _can_wait(stream: BinaryIO) -> bool:
+    """Whether the system can tell if more is there: of pipes and terminals, where there is `select`."""
+    try:
+        number = stream.fileno()
+        return not os.path.isfile(f"/dev/fd/{number}") and os.name == "posix"
+    except (OSError, ValueError):
+        return False
+
+
+class _Arriving:
+    """Whole lines of a descriptor, read without a buffer that would hide what has arrived."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.rest, self.over = number, b"", False
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            line, end, rest = self.rest.partition(b"\n")
+            if end:
+                self.rest = rest
+                yield line + end
+            elif self.over:
+                if line:
+                    self.rest = b""
+                    yield line
+                return
+            else:
+                chunk = os.read(self.number, CHUNK)
+                self.rest, self.over = self.rest + chunk, not chunk
+
+    def ready(self) -> bool:
+        """Whether something more is there without waiting for it."""
+        return b"\n" in self.rest or self.over or bool(select.select([self.number], [], [], 0)[0])
+
+
+def _write(found: Sequence[Any], *, scores: bool, machine: bool, named: bool) -> None:
+    """The line or lines of one input, each with its language before it where there are several."""
+    if machine:
+        facts = [
+            {"text": one.text, "log_prob": one.log_prob, "finished": one.finished, **({"to": one.group} if named else {})}
+            for one in found
+        ]
+        print(json.dumps(facts))
+        return
+    for one in found:
+        # A line break inside a text would break the order of lines.
+        text = one.text.replace("\n", " ").replace("\r", " ")
+        columns = [one.group] * named + [f"{one.log_prob:.4f}"] * scores + [text]
+        print("\t".join(columns))
+
+
+def compare(
+    paths: Sequence[Path], words: Sequence[str], split: str, samples: int, *, data_dir: str | None, machine: bool
+) -> None:
+    """BLEU of each run on the test of the first, whether the others differ from it, and some sentences side by side."""
+    verbs.use(data_dir)
+    if len(paths) < 2:
+        raise UsageError("compare: expected two runs or more; the first is what the others are compared with")
+    runs = [Run.open(path) for path in paths]
+    pairs = verbs.pairs_of(runs[0].splits(), split)
+    if not pairs:
+        raise DataError(f"{paths[0]}: its {split} data is empty; choose another --split")
+    tasks = [run.task() for run in runs]
+    texts = {str(path): _answers(run, task, pairs, words) for path, run, task in zip(paths, runs, tasks, strict=True)}
+    told = paired_bootstrap(texts, [pair.target for pair in pairs], tasks[0].config.bleu_tokens, samples)
+    signature = tasks[0].bleu_signature()
+    if machine:
+        print(json.dumps({"runs": told, "examples": len(pairs), "samples": samples, "signature": signature}))
+        return
+    print(f"{len(pairs):,} examples, {samples:,} samples, 95 % intervals; p: that the difference to the first is chance")
+    for name, row in told.items():
+        p = "" if row["p"] is None else f"  p = {row['p']:.4f}"
+        print(f"  {name:30} BLEU {row['bleu']:.2f} ({row['mean']:.2f} ± {row['interval']:.2f}){p}")
+    print(f"  {signature}")
+    _side_by_side(pairs, texts)
+
+
+def _answers(run: Run, task: Any, pairs: Sequence[Pair], words: Sequence[str]) -> list[str]:
+    model, _ = run.model(task)
+    found: list[str] = task.answers(model, pairs, verbs.search_config(run, words))
+    return found
+
+
+def _side_by_side(pairs: Sequence[Pair], texts: Mapping[str, Sequence[str]]) -> None:
+    """Sentences on which the runs differ, spread over the test."""
+    different = [i for i in range(len(pairs)) if len({found[i] for found in texts.values()}) > 1]
+    for i in different[:: max(1, len(different) // SHOWN)][:SHOWN]:
+        print(f"\n  {'source':30} {pairs[i].source}\n  {'reference':30} {pairs[i].target}")
+        for name, found in texts.items():
+            print(f"  {name:30} {found[i]}")

@@ -1,0 +1,1 @@
+"""Metrics, thin over the field's libraries."""

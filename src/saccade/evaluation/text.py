@@ -1,0 +1,60 @@
+"""BLEU (Papineni et al. 2002) and chrF (Popović 2015) of translations, by sacreBLEU, whose signature goes with a score."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
+
+Tokenize = Literal["13a", "none", "intl", "char", "zh"]
+
+
+@cache
+def _metrics(tokenize: Tokenize) -> dict[str, Any]:
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    # `force` says no more than that text which looks tokenized is meant to be so.
+    return {"bleu": BLEU(tokenize=tokenize, force=True), "chrf": CHRF()}
+
+
+def translation_scores(hypotheses: Sequence[str], references: Sequence[str], tokenize: Tokenize) -> dict[str, float]:
+    """BLEU and chrF of the whole, from 0 to 100; `none` is for text that is tokenized already."""
+    return {
+        name: float(metric.corpus_score(list(hypotheses), [list(references)]).score)
+        for name, metric in _metrics(tokenize).items()
+    }
+
+
+def signatures(tokenize: Tokenize) -> dict[str, str]:
+    """How each score was computed, in sacreBLEU's own words."""
+    metrics = _metrics(tokenize)
+    for metric in metrics.values():
+        metric.corpus_score(["a"], [["a"]])  # the number of references is known only then
+    return {name: str(metric.get_signature()) for name, metric in metrics.items()}
+
+
+def paired_bootstrap(
+    texts: Mapping[str, Sequence[str]], references: Sequence[str], tokenize: Tokenize, samples: int = 1000
+) -> dict[str, dict[str, float | None]]:
+    """BLEU of each system; its mean and half its 95 % interval over resampled tests; and p, how likely a difference to the
+    first as large as this one is by chance (Koehn 2004), as sacreBLEU computes it. Always the same samples."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.significance import PairedTest
+
+    systems: Any = [(name, list(found)) for name, found in texts.items()]
+    metrics: Any = {"bleu": BLEU(tokenize=tokenize, force=True)}
+    before = os.environ.get("SACREBLEU_SEED")
+    os.environ["SACREBLEU_SEED"] = "12345"
+    try:
+        test = PairedTest(systems, metrics, references=[list(references)], test_type="bs", n_samples=samples)
+        _, found = test()
+    finally:
+        if before is None:
+            del os.environ["SACREBLEU_SEED"]
+        else:
+            os.environ["SACREBLEU_SEED"] = before
+    rows: Any = next(rows for name, rows in found.items() if name != "System")
+    return {
+        name: {"bleu": row.score, "mean": row.mean, "interval": row.ci, "p": row.p_value}
+        for name, row in zip(texts, rows, strict=True)
+    }

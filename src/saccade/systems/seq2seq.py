@@ -1,0 +1,107 @@
+"""Sequence to sequence learning with neural networks (Sutskever, Vinyals and Le 2014).
+
+Reads: a sequence of tokens, from its end to its beginning, with layers of a recurrent network.
+Attends: nowhere: all that is known of the source is the state in which reading it ended.
+Writes: a sequence of tokens, with layers that start from those states.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from saccade.config import Positive, Share
+from saccade.data.text import TextBatch
+from saccade.data.tokenizers import PAD
+from saccade.layers.cross_entropy import linear_cross_entropy
+from saccade.layers.recurrent import Stack
+from saccade.systems.system import System
+from saccade.writers.sequential import Step
+
+TASK = "text_to_text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes and parts of the model; the paper's are embedding=1000, hidden=1000, layers=4."""
+
+    embedding: Positive = 256
+    "Width of a token's vector."
+    hidden: Positive = 256
+    "Width of the state of every layer, of reader and writer."
+    cell: Literal["lstm", "gru"] = "lstm"
+    "The recurrent unit, of reader and writer."
+    layers: Positive = 2
+    "Layers of the reader, and as many of the writer."
+    order: Literal["forward", "reversed"] = "reversed"
+    "reversed: the source is read from its last token to its first, so that its beginning is near the target's."
+    dropout: Share = 0.0
+    "Share of embedding numbers, and of those between layers, struck out in training."
+
+
+def backwards(source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Int[Tensor, "B K"]:
+    """Every row from its last token to its first; padding stays at the end."""
+    places, ends = torch.arange(source.shape[1]), source_lengths[:, None]
+    return source.gather(1, torch.where(places < ends, ends - 1 - places, places))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What was read: the last state of every layer."""
+
+    states: Float[Tensor, "B L S"]
+
+
+@dataclass(frozen=True)
+class State:
+    """The writer between two steps: the states of all its layers."""
+
+    states: Float[Tensor, "B W L S"]
+
+    def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
+        """These inputs, and of each these hypotheses."""
+        return State(self.states[inputs[:, None], hypotheses])
+
+
+class Model(System):
+    """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.config = config
+        width, hidden = config.embedding, config.hidden
+        self.source_embedding = nn.Embedding(source_size, width, PAD)
+        self.target_embedding = nn.Embedding(target_size, width, PAD)
+        self.reader, self.writer = (
+            Stack(width, hidden, cell=config.cell, layers=config.layers, dropout=config.dropout) for _ in range(2)
+        )
+        self.output = nn.Linear(hidden, target_size)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+        """The vector v that stands for the whole source (eq. 1)."""
+        live = torch.arange(source.shape[1])[:, None] < source_lengths
+        ordered = backwards(source, source_lengths) if self.config.order == "reversed" else source
+        words = self.dropout(self.source_embedding(ordered.t()))
+        return Memory(self.reader(words, live, self.reader.rest(len(source)))[1])
+
+    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+        """Sum over the target's tokens of −log p(token | those before it, source)."""
+        memory = self.read(batch.source, batch.source_lengths)
+        words = self.dropout(self.target_embedding(batch.before().t()))
+        live = torch.arange(len(words))[:, None] < batch.target_lengths
+        states, _ = self.writer(words, live, memory.states)
+        answers = batch.target.t()[live]  # nobody is asked for what follows the end
+        return linear_cross_entropy(states[live], self.output.weight, self.output.bias, answers, smoothing)
+
+    def start(self, memory: Memory) -> State:
+        """Nothing written yet."""
+        return State(memory.states[:, None])
+
+    def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
+        """One more token for every hypothesis."""
+        following = self.writer.step(self.dropout(self.target_embedding(tokens)), state.states)
+        log_probs = torch.log_softmax(self.output(self.writer.top(following)), -1)
+        return Step(log_probs, State(following), dict)

@@ -1,0 +1,159 @@
+"""Attention after the writer's step: the paper's loop written out, every kind of window, with and without feeding."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from saccade.data.text import padded
+from saccade.errors import ShapeError, UnknownName
+from saccade.search import forced
+from saccade.systems.luong import Config, Model
+
+from .samples import SIZE, batch, close, gradients, model, rows
+from .test_rnn_attention import stepped_loss
+
+ATTENTIONS = ("global", "local_m", "local_p")
+FEEDINGS = ("none", "input")
+KINDS = [*product(ATTENTIONS, FEEDINGS)]
+SCORES = ("dot", "general", "additive", "location")
+
+
+def made(seed: int = 7, **keys: Any) -> Model:
+    torch.manual_seed(seed)
+    built: Model = model("luong", loud=1.0, **{"embedding": 5, "hidden": 6, "reach": 2, **keys})
+    return built
+
+
+def by_hand(one: Model, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
+    """The attentional vectors and contexts of one pair (T, D), by the paper's equations 5 and 7, with torch's cells."""
+    cells = []
+    for stack in (one.reader, one.writer):
+        (layer,) = stack.recurrent()
+        cell = nn.LSTMCell(layer.input_weight.shape[1], layer.hidden)
+        names = {"weight_ih": "input_weight", "weight_hh": "state_weight", "bias_ih": "input_bias", "bias_hh": "state_bias"}
+        cell.load_state_dict({theirs: getattr(layer, ours) for theirs, ours in names.items()})
+        cells.append(cell)
+    reader, writer = cells
+    state, annotations = (torch.zeros(1, 6), torch.zeros(1, 6)), []
+    for word in source:
+        state = reader(one.source_embedding.weight[word][None], state)
+        annotations.append(state[0][0])
+    keys, vector = torch.stack(annotations), torch.zeros(6)
+    vectors, contexts = [], []
+    for word in [1, *target[:-1]]:
+        x = one.target_embedding.weight[word]
+        state = writer((torch.cat((x, vector)) if one.config.feeding == "input" else x)[None], state)
+        hidden = state[0][0]
+        context = torch.softmax(keys @ hidden, 0) @ keys
+        vector = torch.tanh(one.combine.weight @ torch.cat((context, hidden)))
+        vectors.append(vector)
+        contexts.append(context)
+    return torch.stack(vectors), torch.stack(contexts)
+
+
+@pytest.mark.parametrize("feeding", FEEDINGS)
+@torch.no_grad()
+def test_it_is_the_papers_loop(feeding: str) -> None:
+    one, given = made(score="dot", feeding=feeding), batch()
+    memory = one.read(given.source, given.source_lengths)
+    words = one.target_embedding(given.before().t())
+    vectors, contexts = one._loop(words, memory) if feeding == "input" else one._write(words, memory)
+    total = 0.0
+    for place, (source, target) in enumerate(zip(*rows(), strict=True)):
+        own = by_hand(one, source, target)
+        torch.testing.assert_close(vectors[place, : len(target)], own[0], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(contexts[place, : len(target)], own[1], atol=1e-5, rtol=1e-5)
+        total += float(nn.functional.cross_entropy(one.output(own[0]), torch.tensor(target), reduction="sum"))
+    assert float(one.loss(given)) == pytest.approx(total, rel=1e-5)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("attention", "feeding"), KINDS)
+def test_every_kind_learns(attention: str, feeding: str, score: str) -> None:
+    one = made(attention=attention, feeding=feeding, score=score).train()
+    first = one.loss(batch())
+    grads = gradients(one, first)
+    for name, weight in one.named_parameters():
+        assert grads[name].isfinite().all(), name
+        assert grads[name].abs().sum() > 0, name
+        weight.grad = grads[name] / batch().tokens
+    torch.optim.SGD(one.parameters(), 0.02).step()
+    assert one.loss(batch()).item() < first.item()
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("attention", "feeding"), KINDS)
+def test_alone_is_as_in_a_batch_and_the_steps_are_the_loss(attention: str, feeding: str, score: str) -> None:
+    one, (sources, targets) = made(attention=attention, feeding=feeding, score=score), rows()
+    together, alone = one.loss(batch()), [one.loss(batch([i])) for i in range(len(sources))]
+    assert sum(loss.item() for loss in alone) == pytest.approx(together.item(), rel=1e-5)
+    found = [gradients(one, loss) for loss in alone]
+    summed = {name: torch.stack([each[name] for each in found]).sum(0) for name in found[0]}
+    close(gradients(one, together), summed, 1e-5)
+    told = forced(one, one.read(*padded(sources)), targets)
+    assert -sum(float(each.log_probs.sum()) for each in told) == pytest.approx(together.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("attention", "feeding"), KINDS)
+@pytest.mark.parametrize(("cell", "layers"), [("lstm", 1), ("gru", 3)])
+def test_its_loss_is_plain_autograd_over_its_steps(attention: str, feeding: str, score: str, cell: str, layers: int) -> None:
+    """In double precision no kernel runs, and only the way through the loop differs: one product for each weight."""
+    one = made(attention=attention, feeding=feeding, score=score, cell=cell, layers=layers).double()
+    ours, theirs = one.loss(batch()), stepped_loss(one, batch())  # type: ignore[arg-type]
+    torch.testing.assert_close(ours, theirs.to(ours.dtype), atol=1e-9, rtol=1e-9)
+    close(gradients(one, ours), gradients(one, theirs), 1e-9)
+
+
+@pytest.mark.parametrize("feeding", FEEDINGS)
+def test_outside_the_window_of_local_m_is_nothing(feeding: str) -> None:
+    one, (sources, targets) = made(attention="local_m", feeding=feeding, reach=1), rows()
+    for source, each in zip(sources, forced(one, one.read(*padded(sources)), targets, looks=True), strict=True):
+        (weights,) = each.looks["attention"]
+        steps, keys = torch.arange(weights.shape[0])[:, None], torch.arange(weights.shape[1])
+        inside = ((keys - steps).abs() <= 1) & (keys < len(source))
+        assert torch.equal(weights > 0, inside)
+        torch.testing.assert_close(weights.sum(-1), inside.any(-1).float())  # beyond the source: nowhere
+
+
+@pytest.mark.parametrize("feeding", FEEDINGS)
+def test_rows_of_local_p_sum_to_at_most_one(feeding: str) -> None:
+    one, (sources, targets) = made(attention="local_p", feeding=feeding), rows()
+    for source, each in zip(sources, forced(one, one.read(*padded(sources)), targets, looks=True), strict=True):
+        (weights,) = each.looks["attention"]
+        assert (weights[:, len(source) :] == 0).all()
+        assert ((weights.sum(-1) > 0) & (weights.sum(-1) < 1)).all()
+        assert ((weights > 0).sum(-1) <= 5).all()  # 2 · reach + 1
+
+
+def test_only_what_is_fed_tells_the_writer_where_it_looked() -> None:
+    for feeding in FEEDINGS:
+        one = made(feeding=feeding)
+        state = one.start(one.read(*padded(rows()[0])))
+        with torch.no_grad():
+            first = one.step(torch.full((5, 1), 1), state).state
+            other = type(first)(first.memory, first.states, -first.vector, first.steps)
+            steps = [one.step(torch.full((5, 1), 4), each).log_probs for each in (first, other)]
+        assert torch.equal(*steps) == (feeding == "none")
+
+
+def test_dropout_strikes_out_in_training_only() -> None:
+    for feeding in FEEDINGS:
+        one = made(dropout=0.5, feeding=feeding)
+        assert one.loss(batch()).item() == one.loss(batch()).item()
+        one.train()
+        assert one.loss(batch()).item() != one.loss(batch()).item()
+
+
+def test_names_that_are_none_are_told() -> None:
+    for keys in ({"score": "generl"}, {"normalize": "sofmax"}):
+        with pytest.raises(UnknownName, match="did you mean"):
+            Model(Config(**keys), source_size=SIZE, target_size=SIZE)  # type: ignore[arg-type]
+
+
+def test_the_location_score_has_as_many_places_as_it_was_given() -> None:
+    with pytest.raises(ShapeError, match="knows 3 places, got 7 keys"):
+        made(score="location", places=3).loss(batch())

@@ -1,0 +1,107 @@
+"""Reading and writing without attention: torch's own network with the same weights, and the order of the source."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from saccade.data.text import text_batch
+from saccade.data.tokenizers import END
+from saccade.layers.recurrent import Stack
+from saccade.systems.seq2seq import Config, Model, backwards
+
+from .samples import SIZE, batch, close, gradients, model, rows
+
+CELLS = ("lstm", "gru")
+
+
+def made(seed: int = 7, **keys: Any) -> Model:
+    torch.manual_seed(seed)
+    built: Model = model("seq2seq", loud=1.0, **{"embedding": 5, "hidden": 6, **keys})
+    return built
+
+
+def torchs(stack: Stack, width: int) -> Any:
+    """Torch's network with this stack's weights."""
+    kind = {"lstm": nn.LSTM, "gru": nn.GRU}[stack.cell.name]
+    network = kind(width, stack.hidden, num_layers=len(stack.layers))
+    with torch.no_grad():
+        for number, layer in enumerate(stack.recurrent()):
+            for ours, theirs in (("input", "ih"), ("state", "hh")):
+                getattr(network, f"weight_{theirs}_l{number}").copy_(getattr(layer, f"{ours}_weight"))
+                getattr(network, f"bias_{theirs}_l{number}").copy_(getattr(layer, f"{ours}_bias"))
+    return network
+
+
+def reference(one: Model, source: list[int], target: list[int]) -> Tensor:
+    """−log p of one pair, by torch's networks."""
+    words = one.source_embedding(torch.tensor(source)[:, None])
+    _, state = torchs(one.reader, words.shape[-1])(words)
+    before = one.target_embedding(torch.tensor([1, *target[:-1]])[:, None])
+    states, _ = torchs(one.writer, before.shape[-1])(before, state)
+    return nn.functional.cross_entropy(one.output(states[:, 0]), torch.tensor(target), reduction="sum")
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("layers", [1, 3])
+def test_it_is_torchs_network(cell: str, layers: int) -> None:
+    one = made(cell=cell, layers=layers, order="forward")
+    with torch.no_grad():
+        for source, target in zip(*rows(), strict=True):
+            ours = one.loss(text_batch([source], [target]))
+            torch.testing.assert_close(ours, reference(one, source, target), atol=1e-5, rtol=1e-5)
+        expected = sum(float(reference(one, *pair)) for pair in zip(*rows(), strict=True))
+        assert float(one.loss(batch())) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_reversed_is_forward_on_the_reversed_source(cell: str) -> None:
+    sources, targets = rows()
+    turned = text_batch([row[::-1] for row in sources], targets)
+    one, other = made(cell=cell, order="reversed"), made(cell=cell, order="forward")
+    ours, theirs = one.loss(batch()), other.loss(turned)
+    assert ours.item() == theirs.item()
+    assert ours.item() != other.loss(batch()).item()
+    close(gradients(one, ours), gradients(other, theirs), 0.0)
+
+
+def test_only_the_live_part_is_turned() -> None:
+    source = torch.tensor([[4, 5, 6, 0, 0], [7, 0, 0, 0, 0], [3, 4, 5, 6, 7]])
+    turned = backwards(source, torch.tensor([3, 1, 5]))
+    assert turned.tolist() == [[6, 5, 4, 0, 0], [7, 0, 0, 0, 0], [7, 6, 5, 4, 3]]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_kernels_change_nothing_but_the_last_digits(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = made(cell=cell)
+    fast = one.loss(batch(), 0.1)
+    found = {"loss": fast.detach(), **gradients(one, fast)}
+    monkeypatch.setenv("SACCADE_KERNELS", "off")
+    slow = one.loss(batch(), 0.1)
+    close(found, {"loss": slow.detach(), **gradients(one, slow)}, 1e-5)
+
+
+def test_dropout_strikes_out_in_training_only() -> None:
+    one = made(dropout=0.5)
+    assert one.loss(batch()).item() == one.loss(batch()).item()
+    one.train()
+    assert one.loss(batch()).item() != one.loss(batch()).item()
+
+
+def test_a_copy_is_learned() -> None:
+    torch.manual_seed(0)
+    one = Model(Config(embedding=24, hidden=48, layers=1), source_size=SIZE, target_size=SIZE)
+    optimizer = torch.optim.Adam(one.parameters(), 0.02)
+    generator, losses = torch.Generator().manual_seed(1), []
+    for _ in range(100):
+        sources = [torch.randint(3, SIZE, (length,), generator=generator).tolist() for length in (1, 2, 3, 2) * 8]
+        given = text_batch(sources, [[*row, END] for row in sources])
+        loss = one.loss(given) / given.tokens
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(one.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[0] > 2
+    assert sum(losses[-5:]) / 5 < losses[0] / 4
