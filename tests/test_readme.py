@@ -74,7 +74,9 @@ def test_every_command_runs(workplace: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/runs.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/runs.md", "docs/translation.md"]
+)
 def test_links_lead_somewhere(page: str) -> None:
     path = README.parent / page
     links = [link for link in re.findall(r"\]\(([^)]+)\)", path.read_text()) if "://" not in link]

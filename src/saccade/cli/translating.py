@@ -60,7 +60,7 @@ def translate(
         done = 0
         for lines in windows(stream, "standard input" if file == "-" else file):
             for found in task.predict(model, lines, search, groups=groups, split=True, first=done):
-                _write(found, scores=scores, machine=machine, named=len(groups) > 1)
+                verbs.write(found, scores=scores, machine=machine, named=len(groups) > 1)
             sys.stdout.flush()
             done += len(lines)
 
@@ -131,22 +131,6 @@ class _Arriving:
     def ready(self) -> bool:
         """Whether something more is there without waiting for it."""
         return b"\n" in self.rest or self.over or bool(select.select([self.number], [], [], 0)[0])
-
-
-def _write(found: Sequence[Any], *, scores: bool, machine: bool, named: bool) -> None:
-    """The line or lines of one input, each with its language before it where there are several."""
-    if machine:
-        facts = [
-            {"text": one.text, "log_prob": one.log_prob, "finished": one.finished, **({"to": one.group} if named else {})}
-            for one in found
-        ]
-        print(json.dumps(facts))
-        return
-    for one in found:
-        # A line break inside a text would break the order of lines.
-        text = one.text.replace("\n", " ").replace("\r", " ")
-        columns = [one.group] * named + [f"{one.log_prob:.4f}"] * scores + [text]
-        print("\t".join(columns))
 
 
 def compare(

@@ -143,17 +143,19 @@ def predict(
         model, _ = run.model(task, which_of(which))
         streams.as_utf8()
         for found in task.predict(model, decoded(stream, "standard input" if file == "-" else file), search):
-            _write(found, scores=scores, machine=machine)
+            write(found, scores=scores, machine=machine)
 
 
-def _write(found: Sequence[Prediction], *, scores: bool, machine: bool) -> None:
-    """The line or lines of one input."""
+def write(found: Sequence[Prediction], *, scores: bool, machine: bool, named: bool = False) -> None:
+    """The line or lines of one input, each with its group before it where there are several."""
     if machine:
-        print(json.dumps([{"text": one.text, "log_prob": one.log_prob, "finished": one.finished} for one in found]))
+        facts = [{"text": one.text, "log_prob": one.log_prob, "finished": one.finished} for one in found]
+        groups = [{"to": one.group} if named else {} for one in found]
+        print(json.dumps([{**fact, **group} for fact, group in zip(facts, groups, strict=True)]))
     for one in found if not machine else ():
         # A line break inside a text would break the order of lines.
         text = one.text.replace("\n", " ").replace("\r", " ")
-        print(f"{one.log_prob:.4f}\t{text}" if scores else text)
+        print("\t".join([one.group] * named + [f"{one.log_prob:.4f}"] * scores + [text]))
 
 
 def opened(file: str) -> AbstractContextManager[BinaryIO]:
