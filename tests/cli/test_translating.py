@@ -86,7 +86,7 @@ def test_several_languages_are_read_once(
 ) -> None:
     Path("in.txt").write_text("ax\nby\n\n")
     rows = [line.split("\t") for line in here("translate many in.txt --to cs,de", capsys).out.splitlines()]
-    assert [row[0] for row in rows[:4]] == ["cs", "de", "cs", "de"]
+    assert [row[0] for row in rows] == ["cs", "de"] * 3
     everything = here("translate many in.txt", capsys).out.splitlines()
     assert {line.split("\t")[0] for line in everything[:3]} == {"cs", "de", "fr"}
     unknown = here("translate many in.txt --to es", capsys)
@@ -104,6 +104,23 @@ def test_several_languages_are_read_once(
     found = list(trained.task.predict(model, ["ax", "by"], trained.run.settings.search, groups=("de", "fr", "cs")))
     assert [[one.group for one in best] for best in found] == [["de", "fr", "cs"]] * 2
     assert calls == [2]
+
+
+def test_one_of_several_languages_is_looked_at(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained = Trained.open(many)
+    for to in ("de", "fr"):
+        shown = here(["look", "many", "ax", "--to", to], capsys)
+        assert shown.code == 0, shown.err
+        assert f"ax → {trained.predict(['ax'], to=to)[0]}" in shown.out
+    assert here("look many ax --to es", capsys).code == 2
+    assert here("predict many many.tsv", capsys).code == 0
+
+
+def test_who_looks_nowhere_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "model.embedding=4 model.hidden=4 train.steps=1 train.threads=1 search.max_length=4 --out blind --quiet"
+    assert here(f"train seq2seq data.train=good.tsv {words}", capsys).code == 0
+    answer = here("look blind axa", capsys)
+    assert (answer.code, answer.err) == (2, "saccade: seq2seq looks nowhere: there is nothing to show\n")
 
 
 def test_groups_are_scored_apart_and_with_their_signature(many: Path, capsys: pytest.CaptureFixture[str]) -> None:

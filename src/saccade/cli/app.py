@@ -175,6 +175,7 @@ def look(
         typer.Option("--out", "-o", help="Write .html, .svg, .png or .trace; may be given more than once."),
     ] = None,
     n_best: Annotated[int, typer.Option("--n-best", min=1, help="Pictures of the best so many texts.")] = 1,
+    to: Annotated[str | None, typer.Option("--to", help="The language, of a run that writes several.")] = None,
     attention: Annotated[str | None, typer.Option("--look", help="Which attention, where there are several.")] = None,
     head: Annotated[int | None, typer.Option("--head", min=0, help="Which head; else their mean.")] = None,
     width: Annotated[int | None, typer.Option("--width", min=16, help="Columns of the picture in the terminal.")] = None,
@@ -186,7 +187,7 @@ def look(
     """See where a model looked: saccade look runs/dates '<de_DE> 3. April 2018' --out look.html."""
     from saccade.cli import verbs
 
-    verbs.look(run, texts, out or [], n_best, checkpoint, attention=attention, head=head, width=width, color=color)
+    verbs.look(run, texts, out or [], n_best, checkpoint, to=to, attention=attention, head=head, width=width, color=color)
 
 
 @app.command()

@@ -67,10 +67,10 @@ def translate(
 
 def _languages(task: Any, to: str | None) -> Sequence[str]:
     """What to write in: all that are asked for, or all that the model knows."""
-    known: list[str] = task.target.marks if task.config.starts == "group" else []
+    known: list[str] = task.groups()
     if to is None:
-        return known or ("",)
-    if not known:
+        return known
+    if known == [""]:
         raise UsageError("--to: this run writes one language; leave --to out")
     asked = [name.strip() for name in to.split(",")]
     for name in asked:

@@ -142,7 +142,8 @@ def predict(
         task = run.task()
         model, _ = run.model(task, which_of(which))
         streams.as_utf8()
-        for found in task.predict(model, decoded(stream, "standard input" if file == "-" else file), search):
+        lines = decoded(stream, "standard input" if file == "-" else file)
+        for found in task.predict(model, lines, search, groups=task.groups()[:1]):
             write(found, scores=scores, machine=machine)
 
 
@@ -186,6 +187,7 @@ def look(
     n_best: int,
     which: str | None,
     *,
+    to: str | None,
     attention: str | None,
     head: int | None,
     width: int | None,
@@ -197,7 +199,7 @@ def look(
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
     trained = Trained.open(path, which_of(which))
-    trace = trained.look(texts, search_config(trained.run, (), n_best))
+    trace = trained.look(texts, search_config(trained.run, (), n_best), to=to)
     for target in out:
         for written in pictures.save_picture(trace, target, look=attention, head=head):
             print(written)

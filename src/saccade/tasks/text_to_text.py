@@ -21,6 +21,7 @@ from saccade.evaluation.text import Tokenize, signatures, translation_scores
 from saccade.search import Config as SearchConfig
 from saccade.search import Hypothesis, search
 from saccade.systems.system import System
+from saccade.tasks.pieces import gathered, pieces
 from saccade.view.trace import Look, Scene, Side
 
 # Inputs that are sorted by length and searched together; and source tokens of one batch, padding included.
@@ -118,6 +119,10 @@ class Task:
         first = [self.first(pair.group) for pair in pairs] if self.config.starts == "group" else None
         return TextCorpus(sources, targets, first)
 
+    def groups(self) -> list[str]:
+        """What the writer can be told to write, languages say; one nameless group if it always starts alike."""
+        return self.target.marks if self.config.starts == "group" else [""]
+
     def first(self, group: str) -> int:
         """The token that a text of this group starts from."""
         if self.config.starts == "one":
@@ -160,8 +165,9 @@ class Task:
     def _window(
         self, model: Any, whole: list[list[int]], first: int, config: SearchConfig, looks: bool, groups: Sequence[str]
     ) -> list[list[Prediction]]:
-        rows, owners = _pieces(whole, self.config.longest)
-        found: list[list[list[Prediction]]] = [[[] for _ in groups] for _ in rows]
+        rows, owners = pieces(whole, self.config.longest)
+        # By piece and group; nothing is asked of the model for an empty one.
+        found = [[[] if row else [Prediction("", 0.0, True, [], {}, group)] for group in groups] for row in rows]
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
         for chosen in _cut(order, rows):
             source, lengths = padded([rows[i] for i in chosen])
@@ -173,7 +179,10 @@ class Task:
                 best = search(model, memory, config, inputs=len(chosen), looks=looks, positions=positions, first=starts)
                 for i, hypotheses in zip(chosen, best, strict=True):
                     found[i][number] = [self._told(hypothesis, len(rows[i]), group) for hypothesis in hypotheses]
-        return _assembled(found, rows, owners, len(whole))
+        return [
+            [one for parts in zip(*own, strict=True) for one in _joined(parts)]
+            for own in gathered(found, owners, len(whole))
+        ]
 
     def _told(self, hypothesis: Hypothesis, length: int, group: str) -> Prediction:
         labels = self.target.labels([*hypothesis.tokens, END] if hypothesis.finished else hypothesis.tokens)
@@ -296,37 +305,9 @@ def _group_names(pairs: Sequence[Pair]) -> list[str]:
     return sorted({pair.group for pair in pairs})
 
 
-def _pieces(rows: list[list[int]], longest: int) -> tuple[list[list[int]], list[int]]:
-    """Rows cut where they are longer than allowed, and the number of the row that each piece is of."""
-    pieces: list[list[int]] = []
-    owners: list[int] = []
-    for number, row in enumerate(rows):
-        count = max(1, math.ceil(len(row) / longest))
-        size = math.ceil(len(row) / count) or 1
-        parts = [row[first : first + size] for first in range(0, len(row), size)] or [[]]
-        pieces += parts
-        owners += [number] * len(parts)
-    return pieces, owners
-
-
-def _assembled(
-    found: list[list[list[Prediction]]], rows: list[list[int]], owners: list[int], count: int
-) -> list[list[Prediction]]:
-    """The predictions of each text, from those of its pieces: group after group."""
-    whole: list[list[Prediction]] = [[] for _ in range(count)]
-    pieces: list[list[int]] = [[] for _ in range(count)]
-    for piece, owner in enumerate(owners):
-        pieces[owner].append(piece)
-    for owner, own in enumerate(pieces):
-        for group in range(len(found[own[0]])):
-            parts = [found[piece][group] for piece in own]
-            if not rows[own[0]]:
-                whole[owner].append(Prediction("", 0.0, True, [], {}))
-            elif len(parts) == 1:
-                whole[owner] += parts[0]
-            else:
-                whole[owner] += [_spliced(row) for row in zip(*parts, strict=False)]
-    return whole
+def _joined(parts: Sequence[list[Prediction]]) -> list[Prediction]:
+    """The predictions of one input in one group, from those of its pieces: best with best, and so on."""
+    return parts[0] if len(parts) == 1 else [_spliced(row) for row in zip(*parts, strict=False)]
 
 
 def _spliced(parts: Sequence[Prediction]) -> Prediction:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade.errors import UsageError
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
 from saccade.training.run import Run, Which
@@ -28,17 +29,20 @@ class Trained:
         model, found = run.model(task, which)
         return cls(run, task, model, found.step)
 
-    def predict(self, inputs: Iterable[str], search: SearchConfig | None = None) -> list[str]:
-        """The best output for each input, in order."""
-        answers = self.task.predict(self.model, iter(inputs), search or self.run.settings.search)
+    def predict(self, inputs: Iterable[str], search: SearchConfig | None = None, *, to: str | None = None) -> list[str]:
+        """The best output for each input, in order; `to` is the language, of a run that writes several."""
+        groups = [to or self.task.groups()[0]]
+        answers = self.task.predict(self.model, iter(inputs), search or self.run.settings.search, groups=groups)
         return [found[0].text if found else "" for found in answers]
 
-    def look(self, inputs: Iterable[str], search: SearchConfig | None = None) -> Trace:
+    def look(self, inputs: Iterable[str], search: SearchConfig | None = None, *, to: str | None = None) -> Trace:
         """Where the model looked, a scene for each input (and for each of n_best outputs); see `saccade.view`."""
-        texts = list(inputs)
+        texts, groups = list(inputs), [to or self.task.groups()[0]]
+        search = search or self.run.settings.search
         scenes = []
-        for text, found in zip(
-            texts, self.task.predict(self.model, iter(texts), search or self.run.settings.search, looks=True), strict=True
-        ):
+        answers = self.task.predict(self.model, iter(texts), search, looks=True, groups=groups)
+        for text, found in zip(texts, answers, strict=True):
             scenes += self.task.scenes(text, found, self.run.settings.tokens.kind)
+        if not any(scene.looks for scene in scenes):
+            raise UsageError(f"{self.run.settings.system} looks nowhere: there is nothing to show")
         return Trace(self.run.settings.system, scenes)
