@@ -153,7 +153,9 @@ def translate(
 @app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Runs; the first is the one to beat", metavar="RUN RUN…")],
-    split: Annotated[str, typer.Option("--split", help="test, valid or train, of the first run's data.")] = "test",
+    split: Annotated[
+        str | None, typer.Option("--split", help="test, valid or train of the first run; else test if there is any.")
+    ] = None,
     samples: Annotated[int, typer.Option("--samples", min=10, help="Resampled tests.")] = 1000,
     beam: Annotated[int | None, typer.Option("--beam", min=1, help="Search all runs with such a beam.")] = None,
     data_dir: DataDir = None,

@@ -37,8 +37,9 @@ def recipes(*, machine: bool) -> None:
         found.append({"name": name, "system": table["system"], "data": table["data"]["name"], "about": table["about"]})
     if machine:
         print(json.dumps(found))
+    width = max(len(entry["name"]) for entry in found)
     for entry in found if not machine else []:
-        print(f"{entry['name']:12} {entry['system']} on {entry['data']}: {entry['about']}")
+        print(f"{entry['name']:{width}} {entry['system']} on {entry['data']}: {entry['about']}")
 
 
 def config(name: str, words: Sequence[str], *, machine: bool) -> None:

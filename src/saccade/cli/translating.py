@@ -134,16 +134,18 @@ class _Arriving:
 
 
 def compare(
-    paths: Sequence[Path], words: Sequence[str], split: str, samples: int, *, data_dir: str | None, machine: bool
+    paths: Sequence[Path], words: Sequence[str], split: str | None, samples: int, *, data_dir: str | None, machine: bool
 ) -> None:
     """BLEU of each run on the test of the first, whether the others differ from it, and some sentences side by side."""
     verbs.use(data_dir)
     if len(paths) < 2:
         raise UsageError("compare: expected two runs or more; the first is what the others are compared with")
     runs = [Run.open(path) for path in paths]
-    pairs = verbs.pairs_of(runs[0].splits(), split)
+    splits = runs[0].splits()
+    split = split or ("test" if splits.test else "valid")  # where there is no test data, what was held out
+    pairs = verbs.pairs_of(splits, split)
     if not pairs:
-        raise DataError(f"{paths[0]}: its {split} data is empty; choose another --split")
+        raise DataError(f"{paths[0]}: its {split} data is empty; choose another --split: train, valid or test")
     tasks = [run.task() for run in runs]
     texts = {str(path): _answers(run, task, pairs, words) for path, run, task in zip(paths, runs, tasks, strict=True)}
     told = paired_bootstrap(texts, [pair.target for pair in pairs], tasks[0].config.bleu_tokens, samples)
@@ -151,7 +153,9 @@ def compare(
     if machine:
         print(json.dumps({"runs": told, "examples": len(pairs), "samples": samples, "signature": signature}))
         return
-    print(f"{len(pairs):,} examples, {samples:,} samples, 95 % intervals; p: that the difference to the first is chance")
+    print(
+        f"{len(pairs):,} {split} examples, {samples:,} samples, 95 % intervals; p: that a difference to the first is chance"
+    )
     for name, row in told.items():
         p = "" if row["p"] is None else f"  p = {row['p']:.4f}"
         print(f"  {name:30} BLEU {row['bleu']:.2f} ({row['mean']:.2f} ± {row['interval']:.2f}){p}")

@@ -205,6 +205,9 @@ def look(
             print(written)
     for scene in trace.scenes if not out else []:
         print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")
+    names = [look.name for look in trace.scenes[0].looks]
+    if not out and attention is None and len(names) > 1:
+        print(f"shown: {names[0]}; there are also {', '.join(names[1:])} (--look NAME, and --head N for one head)")
 
 
 def sample(name: str, words: Sequence[str], count: int, split: str) -> None:

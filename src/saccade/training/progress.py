@@ -24,6 +24,12 @@ def _score(part: Mapping[str, float]) -> str:
     return f"BLEU {part['bleu']:.2f}" if "bleu" in part else f"{part['exact']:.2%} exact"
 
 
+def clock(seconds: float) -> str:
+    """Minutes and seconds, as on a clock."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
+
+
 class Quiet:
     """Says nothing."""
 
@@ -60,7 +66,8 @@ class Lines(Quiet):
     """Plain lines on standard error, one every few seconds."""
 
     def __init__(self) -> None:
-        self.steps, self.first, self.spoke, self.started = 0, 0, 0.0, 0.0
+        self.steps, self.spoke = 0, 0.0
+        self.last = (0, 0.0)  # the step and the time of the line before, from which the pace is told
 
     def note(self, text: str) -> None:
         """At once."""
@@ -68,7 +75,7 @@ class Lines(Quiet):
 
     def begin(self, step: int, steps: int) -> None:
         """Remember where it starts and how far it goes."""
-        self.steps, self.first, self.started = steps, step, time.monotonic()
+        self.steps, self.last = steps, (step, time.monotonic())
 
     def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
         """If the last line is a while ago."""
@@ -81,12 +88,13 @@ class Lines(Quiet):
             )
 
     def _left(self, step: int) -> str:
-        """How long the rest will take at the pace so far, once there is a pace."""
-        done = step - self.first
-        if done < 2:
+        """How long the rest will take at the pace since the line before, once there is a pace: the first steps, which
+        compile kernels, would tell a wrong one."""
+        (before, then), now = self.last, time.monotonic()
+        self.last = (step, now)
+        if step - before < 2:
             return ""
-        seconds = (time.monotonic() - self.started) / done * (self.steps - step)
-        return f" · {seconds // 60:.0f}:{seconds % 60:02.0f} left"
+        return f" · {clock((now - then) / (step - before) * (self.steps - step))} left"
 
     def valid(self, entry: Mapping[str, Any]) -> None:
         """At once."""

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from saccade.training.checkpoints import Checkpoint, Checkpoints
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
 from saccade.training.lock import locked
+from saccade.training.progress import clock
 from saccade.training.run import Run, changed, fingerprint, write_text
 from saccade.training.settings import Settings
 from saccade.training.trainer import NotFinite, Report, Trainer
@@ -64,7 +66,12 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
             run = Run.create(path, settings)
         else:
             run = _opened(path, settings, resume, watcher)
-        _train(run, watcher)
+        try:
+            _train(run, watcher)
+        except (DataError, UsageError):
+            if not run.checkpoints.steps():  # nothing was begun: leave nothing that looks like a run
+                _clear(path)
+            raise
     return run
 
 
@@ -113,7 +120,9 @@ def _train(run: Run, watcher: Watcher) -> None:
     session = Session(run, splits, task, trainer, watcher)
     if found:
         session.restore(found)
-    if not session.standing.over:
+    if session.standing.over or trainer.step >= run.settings.train.steps:
+        watcher.note(f"the run in {run.path} is finished: there is nothing left to train")
+    else:
         session.go()
 
 
@@ -154,6 +163,7 @@ class Session:
         self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens)
         self._introduce()
         self.watcher.begin(self.trainer.step, self.config.steps)
+        started = time.monotonic()
         with watched() as signals:
             try:
                 for report in self.trainer.steps():
@@ -167,6 +177,7 @@ class Session:
                 raise NotFinite(f"{error}; {self._healthy()}; try a lower train.rate") from None
             finally:
                 self.watcher.end()
+        self.watcher.note(f"trained for {clock(time.monotonic() - started)}, validations and checkpoints included")
 
     def _healthy(self) -> str:
         """The newest checkpoint whose own step had a finite gradient: from a later one it would only end again."""
