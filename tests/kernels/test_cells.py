@@ -194,6 +194,12 @@ from saccade.attention import Additive, attend, lengths
 from saccade.kernels import additive_scores, writer
 from saccade.kernels.beams import pool_beams
 from saccade.kernels.cells import CELLS, sequence, step
+from saccade.kernels.graph import pool_edges
+from saccade.kernels.heads import pool_heads
+from saccade.kernels.neighborhoods import Graph
+from saccade.kernels.panels import laid_out, rounded, times
+from saccade.kernels.softmax import log_softmax_
+from saccade.kernels.sparse import sparse_times
 from saccade.layers.cross_entropy import linear_cross_entropy
 
 def tell(name, out, leaves):
@@ -233,6 +239,21 @@ for N, M, heads, D in ((1, 1, 1, 5), (6, 2, 2, 64), (5, 5, 3, 33)):
     key, value = torch.randn(40, D), torch.randn(40, D)
     rows, counts = torch.randint(0, 40, (M, 9)).int(), torch.randint(1, 10, (M,)).int()
     tell(f"beams-{D}", pool_beams(torch.randn(N, D), key, value, rows, counts, heads, 0.3), [])
+for N, I, O in ((1, 5, 7), (23, 64, 33)):
+    x, weight, bias = torch.randn(N, I), torch.randn(O, I), torch.randn(O)
+    tell(f"panels-{O}", times(x, laid_out(weight, bias)), [])
+    tell(f"bytes-{O}", times(x, rounded(weight, bias)), [])
+    tell(f"log-softmax-{O}", log_softmax_(torch.randn(N, 50 * O)), [])
+for T, D in ((3, 16), (21, 32)):
+    given = leaves((2, 3, T, D), (2, 3, T, D), (2, 3, T, D))
+    tell(f"heads-{T}", pool_heads(*given, 0.2, causal=T > 3, dropout=0.2), given)
+for N, H, C in ((9, 1, 7), (50, 8, 8), (40, 3, 20)):
+    given = leaves((N, H), (N, H), (N, H, C), (6 * N, H))
+    edges = Graph(torch.randint(N, (2, 6 * N)), N)
+    tell(f"graph-{C}", pool_edges(*given[:3], edges, slope=0.2, offset=given[3], dropout=0.5), given)
+    tell(f"graph-{C}-plain", pool_edges(*given[:3], edges, slope=0.2), given[:3])
+    table = leaves((2 * N, C))
+    tell(f"sparse-{C}", sparse_times(torch.randn(N, 2 * N).relu().to_sparse(), *table), table)
 """
 
 
@@ -253,5 +274,5 @@ def test_code_from_the_cache_is_the_code_that_was_compiled(tmp_path: Path) -> No
     assert len(kept) >= 6
     loaded = told()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")} == kept
-    assert len(compiled) == 31
+    assert len(compiled) == 48
     assert loaded == compiled

@@ -10,7 +10,7 @@ from saccade.attention import Attended, looking
 from saccade.data.text import TextBatch
 from saccade.kernels import writer
 from saccade.kernels.cells import CELLS, Cell
-from saccade.systems.rnn_attention import Model
+from saccade.systems.bahdanau import Model
 
 from ..systems.samples import batch, close, gradients, model
 
@@ -105,7 +105,7 @@ def test_what_is_given_is_left_alone() -> None:
 @pytest.mark.parametrize("cell", sorted(CELLS))
 @pytest.mark.parametrize("score", ["additive", "perceptron"])
 def test_the_model_is_the_same_with_its_loop(cell: str, score: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: Model = model("rnn_attention", loud=1.0, cell=cell, score=score)
+    made: Model = model("bahdanau", loud=1.0, cell=cell, score=score)
     calls: list[str] = []
     for name in ("_write", "_loop"):
         monkeypatch.setattr(Model, name, told(calls, name))
@@ -142,7 +142,7 @@ class Losing(nn.Module):
 
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_looking_sees_all_steps_as_one_look_and_changes_no_bit(cell: str) -> None:
-    made, given = model("rnn_attention", cell=cell), batch()
+    made, given = model("bahdanau", cell=cell), batch()
     alone = made.loss(given)
     runner = Losing(made)
     with looking(runner) as looks:

@@ -28,6 +28,7 @@ from saccade.attention import (
     local_p,
     make_normalizer,
     make_score,
+    others,
     strided,
     window,
 )
@@ -83,6 +84,7 @@ MASK_CASES: dict[str, Callable[[Sizes], Mask | None]] = {
     "causal": lambda size: causal(),
     "lengths": lambda size: lengths(_random_lengths(size)),
     "window": lambda size: window(size.seed % 3),
+    "others": lambda size: others(),
     "strided": lambda size: strided(2),
     "fixed": lambda size: fixed(2, 1),
     "allow": lambda size: allow(torch.rand(size.batch, 1, size.queries, size.keys) < 0.6),

@@ -8,7 +8,7 @@ from saccade.attention.edges import AttendedEdges, attend_edges, bags
 from saccade.attention.groups import Group, Rows, Segments
 from saccade.attention.local import PredictedCenter, local_m, local_p
 from saccade.attention.looks import Looks, looking
-from saccade.attention.masks import MASKS, Mask, allow, causal, fixed, lengths, strided, window
+from saccade.attention.masks import MASKS, Mask, allow, causal, fixed, lengths, others, strided, window
 from saccade.attention.normalizers import (
     NORMALIZERS,
     Entmax,
@@ -33,6 +33,7 @@ from saccade.attention.scores import (
     Cosine,
     Dot,
     General,
+    LeakyConcat,
     Location,
     Perceptron,
     RelativeBias,
@@ -40,6 +41,7 @@ from saccade.attention.scores import (
     make_score,
 )
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
+from saccade.kernels.neighborhoods import Graph
 
 __all__ = [
     "MASKS",
@@ -60,9 +62,11 @@ __all__ = [
     "Fold",
     "Gaussian",
     "General",
+    "Graph",
     "Group",
     "Hard",
     "Kernel",
+    "LeakyConcat",
     "Location",
     "Looks",
     "Mask",
@@ -92,6 +96,7 @@ __all__ = [
     "looking",
     "make_normalizer",
     "make_score",
+    "others",
     "strided",
     "window",
 ]

@@ -33,7 +33,9 @@ def catalog() -> str:
 def _path(kind: type[Score]) -> str:
     if kind.fold is not Score.fold:
         return "fused scaled dot product"
-    return "fused kernel" if issubclass(kind, Perceptron) else "blocks of rows"
+    if issubclass(kind, Perceptron):
+        return "fused kernel"
+    return "blocks of rows" + ("; on edges a fused kernel" if kind.pool_edges is not Score.pool_edges else "")
 
 
 def _call(entry: object) -> str:

@@ -1,10 +1,13 @@
 """The same verbs on an edge list: graphs and ragged bags, without padding.
 
 An edge list is `edge_index` as in PyTorch Geometric: (2, E) integers, row 0 the key (source), row 1 the query (target).
+A `Graph` of it is sorted once for many calls; it may have a self loop at every node.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from jaxtyping import Float, Int
@@ -14,90 +17,141 @@ from saccade.attention import looks
 from saccade.attention.fused import drop
 from saccade.attention.groups import Segments
 from saccade.attention.masks import Mask
-from saccade.attention.normalizers import Normalizer, as_normalizer
-from saccade.attention.operator import check_dropout, check_kinds
+from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
+from saccade.attention.operator import _unpacked, check_dropout, check_kinds
 from saccade.attention.positions import Positions, joint_leading
 from saccade.attention.quarantine import clean, either, poison
-from saccade.attention.score import Score
+from saccade.attention.score import Prepared, Score
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
+from saccade.kernels.neighborhoods import Graph, as_graph
 
 
 @dataclass(frozen=True, eq=False)
 class AttendedEdges:
-    """The context, (…, N, V), and the weight of every edge, in the caller's order of edges."""
+    """The context, (…, N, V), and, when somebody asks, the weight of every edge, in the caller's order of edges."""
 
     context: Tensor
-    edge_index: Tensor
-    edge_weights: Tensor
-    edge_scores: Tensor
+    graph: Graph
     normalize: Normalizer
-    keys: int
+    look: Callable[[], tuple[Tensor, Tensor]] = field(repr=False)
+    """Scores and weights of all edges of the graph; asked once."""
 
     def __repr__(self) -> str:
         sizes = f"context={tuple(self.context.shape)}, edges={self.edge_index.shape[1]}"
         return f"AttendedEdges({sizes}, normalize={type(self.normalize).__name__})"
 
+    @property
+    def edge_index(self) -> Int[Tensor, "2 E"]:
+        """The edges that the caller listed."""
+        return self.graph.listed
+
     def weights(self) -> Float[Tensor, "... E"]:
-        """The weight of each edge; the edges into one target sum to 1."""
-        return self.edge_weights
+        """The weight of each edge; the edges into one target, and its self loop if one was added, sum to 1.
+
+        A self loop that was listed, and replaced by the one that was added, weighs 0 here.
+        """
+        return self.graph.of_listed(self._seen[1])
+
+    def loops(self) -> Float[Tensor, "... N"]:
+        """The weight of the self loop that was added to each node; 0 if none was."""
+        return self.graph.of_loops(self._seen[1])
 
     def entropy(self) -> Float[Tensor, "... N"]:
-        """How spread out the edges into each target are, in nats."""
-        return self._segments().collect(torch.special.entr(self.edge_weights))
+        """How spread out the edges into each target are, in nats; self loops count."""
+        return self._segments().collect(torch.special.entr(self._seen[1]))
 
     def mass(self) -> Float[Tensor, "... K"]:
-        """How much each source was looked at."""
-        return Segments(self.edge_index[0], self.keys).collect(self.edge_weights)
+        """How much each source was looked at; self loops count."""
+        return Segments(self.graph.edge_index[0], self.graph.sources).collect(self._seen[1])
 
     def log_prob(self) -> Float[Tensor, "... N"]:
         """Log-probability of the edges that hard attention drew, one number a target."""
-        return self.normalize.log_prob(self.edge_scores, self.edge_weights, self._segments())
+        return self.normalize.log_prob(*self._seen, self._segments())
+
+    @cached_property
+    def _seen(self) -> tuple[Tensor, Tensor]:
+        return self.look()
 
     def _segments(self) -> Segments:
-        return Segments(self.edge_index[1], self.context.shape[-2])
+        return Segments(self.graph.edge_index[1], self.graph.nodes)
 
 
 def attend_edges(
-    query: Float[Tensor, "... N _"],
-    key: Float[Tensor, "... K _"],
+    query: Float[Tensor, "... N _"] | Prepared,
+    key: Float[Tensor, "... K _"] | Prepared,
     value: Float[Tensor, "... K _"],
-    edge_index: Int[Tensor, "2 E"],
+    edge_index: Int[Tensor, "2 E"] | Graph,
     *,
     score: Score | str = "scaled_dot",
     mask: Mask | None = None,
     normalize: Normalizer | str = "softmax",
     dropout: float = 0.0,
+    offset: Float[Tensor, "... E"] | None = None,
 ) -> AttendedEdges:
-    """Each target looks along its edges. A mask, read at (target, source), closes edges; a target without any gets zeros."""
+    """Each target looks along its edges. A mask, read at (target, source), closes edges; a target without any gets zeros.
+
+    `offset` is what edges themselves say, one number for each edge of the graph, to a score that reads it.
+    """
     score = as_score(score)
     normalize = as_normalizer(normalize, score.logarithmic)
+    (query, asked, bad_query), (key, known, bad_key) = _unpacked(query, score), _unpacked(key, score)
     check_kinds(query, key, value, mask)
     check_dropout(dropout)
-    _check(query, key, value, edge_index)
-    source, target = edge_index
+    graph = _graph(query, key, value, edge_index)
+    _check_offset(offset, score, graph)
     leading = joint_leading(query, key, value)
-    at = Positions.edges(target, source, query.shape[-2], key.shape[-2], len(leading))
-    segments = Segments(target, query.shape[-2])
+    at = Positions.edges(graph.edge_index[1], graph.edge_index[0], query.shape[-2], key.shape[-2], len(leading), offset)
     open_ = None if mask is None else mask.allows(at)
-    (query, bad_query), (key, bad_key), (value, bad_value) = clean(query), clean(key), clean(value)
-    saw = _saw_spoiled(bad_query, either(bad_key, bad_value), at, open_, segments)
+    query, bad_query = (query, bad_query) if asked else clean(query)
+    key, bad_key = (key, bad_key) if known else clean(key)
+    value, bad_value = clean(value)
+    saw = _saw_spoiled(bad_query, either(bad_key, bad_value), at, open_, Segments(at.query, graph.nodes))
+    query, key = query if asked else score.queries(query), key if known else score.keys(key)
 
-    scores = score.pairs(score.queries(query)[..., target, :], score.keys(key)[..., source, :], at)
-    scores = scores.expand(*leading, -1)
-    if open_ is not None:
-        scores = scores.masked_fill(~open_, -math.inf)
-    noise = 1 - torch.rand(*leading, query.shape[-2], dtype=torch.float64, device=query.device) if normalize.draws else None
-    weights = normalize(scores, segments, None if noise is None else noise[..., target])
-    if mask is not None and (factor := mask.factor(at)) is not None:
-        weights = weights * factor.to(weights.dtype)
-    pooled = (drop(weights, dropout) if dropout > 0 else weights)[..., None] * value[..., source, :]
-    context = value.new_zeros(*leading, query.shape[-2], value.shape[-1]).index_add(-2, target, pooled)
-    if saw is not None:
-        weights = torch.where(saw.expand(*leading, -1)[..., target], math.nan, weights)
-    attended = AttendedEdges(poison(context, saw), edge_index, weights, scores, normalize, key.shape[-2])
+    def look() -> tuple[Tensor, Tensor]:
+        return _look(query, key, at, score, normalize, mask, leading)
+
+    if mask is None and isinstance(normalize, Softmax):
+        context = score.pool_edges(query, key, value, graph, offset, dropout)
+    else:
+        context = None
+    if context is None:
+        found = look()
+        context = _pool(drop(found[1], dropout) if dropout > 0 else found[1], value, at)
+        attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(found, saw, at))
+    else:
+        attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(look(), saw, at))
     looks.record(attended)
     return attended
+
+
+def _look(
+    query: Tensor, key: Tensor, at: Positions, score: Score, normalize: Normalizer, mask: Mask | None, leading: torch.Size
+) -> tuple[Tensor, Tensor]:
+    """Scores and weights of all edges, (…, E)."""
+    target, source = at.query, at.key
+    scores = score.pairs(query[..., target, :], key[..., source, :], at).expand(*leading, -1)
+    if mask is not None:
+        scores = scores.masked_fill(~mask.allows(at), -math.inf)
+    noise = 1 - torch.rand(*leading, at.queries, dtype=torch.float64, device=query.device) if normalize.draws else None
+    weights: Tensor = normalize(scores, Segments(target, at.queries), None if noise is None else noise[..., target])
+    if mask is not None and (factor := mask.factor(at)) is not None:
+        weights = weights * factor.to(weights.dtype)
+    return scores, weights
+
+
+def _pool(weights: Tensor, value: Tensor, at: Positions) -> Tensor:
+    pooled = weights[..., None] * value[..., at.key, :]
+    return value.new_zeros(*weights.shape[:-1], at.queries, value.shape[-1]).index_add(-2, at.query, pooled)
+
+
+def _spoil(found: tuple[Tensor, Tensor], saw: Tensor | None, at: Positions) -> tuple[Tensor, Tensor]:
+    """NaN for the weights of targets that saw what is not finite."""
+    scores, weights = found
+    if saw is not None:
+        weights = torch.where(saw.expand(*weights.shape[:-1], -1)[..., at.query], math.nan, weights)
+    return scores, weights
 
 
 def bags(sizes: Int[Tensor, " B"]) -> Int[Tensor, "2 E"]:
@@ -117,16 +171,16 @@ def _saw_spoiled(
     return segments.collect(seen.float()) > 0
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor) -> None:
+def _graph(query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor | Graph) -> Graph:
     if key.shape[-2] != value.shape[-2]:
         raise ShapeError(f"as many values as keys are needed, got {key.shape[-2]} keys and {value.shape[-2]} values")
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        raise ShapeError(f"edge_index must be (2, E): sources, targets; got {tuple(edge_index.shape)}")
-    if edge_index.shape[1] == 0:
+    return as_graph(edge_index, key.shape[-2], query.shape[-2])
+
+
+def _check_offset(offset: Tensor | None, score: Score, graph: Graph) -> None:
+    if offset is None:
         return
-    low, high = edge_index.amin(1).tolist(), edge_index.amax(1).tolist()
-    if min(low) < 0 or high[0] >= key.shape[-2] or high[1] >= query.shape[-2]:
-        raise ShapeError(
-            f"edges name sources {low[0]} … {high[0]} of {key.shape[-2]} keys and targets {low[1]} … {high[1]} of "
-            f"{query.shape[-2]} queries"
-        )
+    if not score.reads_edges:
+        raise ShapeError(f"score {type(score).__name__} does not read what edges say; leave out offset, or use LeakyConcat")
+    if offset.shape[-1] != graph.edge_index.shape[1]:
+        raise ShapeError(f"offset must have a number for each edge, got {offset.shape[-1]} for {graph.edge_index.shape[1]}")

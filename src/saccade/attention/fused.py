@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from saccade.kernels.heads import heads_on, pool_heads
+
 # Up to this many pairs a sample and head, the plain form is quicker than the fused kernel.
 SHORT_PAIRS = 192 * 192
 # Scores that the plain form holds at a time when nobody wants a gradient: 2 MB of float32.
@@ -34,6 +36,10 @@ class Block(NamedTuple):
 def softmax_pool(block: Block) -> Tensor:
     """Context (…, Q, V) of one block; rows with nothing allowed give zeros."""
     short = block.query.shape[-2] * block.key.shape[-2] <= SHORT_PAIRS
+    plain = block.bias is None and block.scale > 0 and not (block.causal and block.allowed is not None)
+    if short and plain and heads_on(*block[:3]):
+        scale, allowed = block.scale, block.allowed
+        return pool_heads(*block[:3], scale, allowed, causal=block.causal, dropout=block.dropout)
     learns = block.bias is not None and block.bias.requires_grad and torch.is_grad_enabled()
     return _plain(block) if short or learns or block.dropout > 0 else _fused(block)
 

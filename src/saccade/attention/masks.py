@@ -139,6 +139,17 @@ class Window(Mask):
 
 
 @dataclass(frozen=True)
+class Others(Mask):
+    """All keys but the one at the query's own position: each point is left out of its own estimate."""
+
+    def allows(self, at: Positions) -> Tensor:
+        return at.key != at.query
+
+    def __str__(self) -> str:
+        return "others"
+
+
+@dataclass(frozen=True)
 class Strided(Mask):
     """The last `stride` neighbors on either side and every stride-th key (Child et al. 2019, strided)."""
 
@@ -219,6 +230,11 @@ def window(radius: int) -> Mask:
     return Window(at_least(radius, 0, "radius"))
 
 
+def others() -> Mask:
+    """Query i sees all keys but key i: leave-one-out."""
+    return Others()
+
+
 def strided(stride: int) -> Mask:
     """Query i sees its `stride` nearest keys on either side and every stride-th key."""
     return Strided(at_least(stride, 1, "stride"))
@@ -274,6 +290,7 @@ MASKS: dict[str, Callable[..., Mask]] = {
     "causal": causal,
     "lengths": lengths,
     "window": window,
+    "others": others,
     "strided": strided,
     "fixed": fixed,
     "allow": allow,

@@ -11,7 +11,7 @@ from saccade.attention import looks
 from saccade.attention.attended import Attended
 from saccade.attention.fused import SHORT_PAIRS, Block, drop, softmax_pool
 from saccade.attention.local import Local
-from saccade.attention.masks import Allow, Causal, Lengths, Mask
+from saccade.attention.masks import Allow, Causal, Lengths, Mask, Others
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
 from saccade.attention.positions import joint_leading, spread
 from saccade.attention.quarantine import clean, either, finite, poison
@@ -44,11 +44,19 @@ def attend(
     if 0 in (scene.keys, value.shape[-1], *scene.query.shape[:-1]):
         context = value.new_zeros(*scene.query.shape[:-1], value.shape[-1])
     else:
-        fold = _fold(scene)
-        context = _explicit(scene, value, dropout) if fold is None else _fast(scene, fold, value, dropout)
+        context = _context(scene, value, dropout)
     attended = Attended(poison(context, scene.spoiled), scene)
     looks.record(attended)
     return attended
+
+
+def _context(scene: Scene, value: Tensor, dropout: float) -> Tensor:
+    """By the score's own kernel, the fused one, or the definition."""
+    pooled = _pooled(scene, value) if dropout == 0 else None
+    if pooled is not None:
+        return pooled
+    fold = _fold(scene)
+    return _explicit(scene, value, dropout) if fold is None else _fast(scene, fold, value, dropout)
 
 
 def _set(
@@ -202,9 +210,6 @@ def _fast_rows(scene: Scene) -> int:
 
 def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
     """The definition, in blocks of rows; with more than one block, their weights are computed again for the gradient."""
-    pooled = _pooled(scene, value) if dropout == 0 else None
-    if pooled is not None:
-        return pooled
     if scene.fits():
         return _pool(scene, ALL, ALL, scene.key, value, dropout)
     blocks = list(scene.blocks())
@@ -217,12 +222,15 @@ def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
 
 
 def _pooled(scene: Scene, value: Tensor) -> Tensor | None:
-    """The score's own kernel from scores to context, where it has one and the mask is but padding."""
+    """The score's own kernel from scores to context, where it has one and the mask is but padding, or leaves one out."""
+    if type(scene.score).pool is Score.pool or not isinstance(scene.normalize, Softmax):
+        return None
     parts = () if scene.mask is None else scene.mask.parts()
-    if not isinstance(scene.normalize, Softmax) or not all(isinstance(part, Lengths) for part in parts):
+    if not all(isinstance(part, Lengths | Others) for part in parts):
         return None
     live = None if scene.mask is None else scene.mask.live(scene.keys, scene.query.dim() - 2, scene.query.device)
-    return scene.score.pool(scene.query, scene.key, value, live)
+    others = any(isinstance(part, Others) for part in parts)
+    return scene.score.pool(scene.query, scene.key, value, live, others)
 
 
 def _pool(scene: Scene, rows: slice, columns: slice, key: Tensor, value: Tensor, dropout: float) -> Tensor:

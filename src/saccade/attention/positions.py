@@ -15,8 +15,8 @@ class Positions:
     """Positions of queries and keys, broadcast against each other: (Q,1) with (K) in a rectangle, (E) with (E) on edges.
 
     In a rectangle the last query stands where the last key stands, so that a query decoded behind a cache of keys
-    knows its own place. `chosen` lists, for each leading dimension, the entries that are kept (None: all). The tensors
-    are made when they are asked for: many scores never ask.
+    knows its own place. `offset` is what edges themselves add to a score, (…, E). `chosen` lists, for each leading
+    dimension, the entries that are kept (None: all). The tensors are made when they are asked for: many scores never ask.
     """
 
     def __init__(
@@ -29,6 +29,7 @@ class Positions:
         columns: slice | Tensor = slice(None),
         chosen: tuple[Tensor | None, ...] = (),
         on_edges: bool = False,
+        offset: Tensor | None = None,
         device: torch.device | None = None,
     ) -> None:
         self.queries = queries
@@ -36,12 +37,15 @@ class Positions:
         self.leading = leading
         self.chosen = chosen
         self.on_edges = on_edges
+        self.offset = offset
         self._rows, self._columns, self._device = rows, columns, device
 
     @classmethod
-    def edges(cls, target: Tensor, source: Tensor, queries: int, keys: int, leading: int) -> "Positions":
+    def edges(
+        cls, target: Tensor, source: Tensor, queries: int, keys: int, leading: int, offset: Tensor | None = None
+    ) -> "Positions":
         """One pair an edge: the query at `target` looks at the key at `source`."""
-        return cls(queries, keys, leading, rows=target, columns=source, on_edges=True)
+        return cls(queries, keys, leading, rows=target, columns=source, on_edges=True, offset=offset)
 
     @cached_property
     def rows(self) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from saccade.attention.positions import Positions
 from saccade.errors import ShapeError
+from saccade.kernels.neighborhoods import Graph
 
 
 class Fold(NamedTuple):
@@ -43,6 +44,8 @@ class Score(nn.Module):
     matrix_product: ClassVar[bool] = False
     # Compares queries and keys number by number: both must have one width.
     one_width: ClassVar[bool] = False
+    # Adds what an edge itself says (`at.offset`) to what it scores.
+    reads_edges: ClassVar[bool] = False
 
     @classmethod
     def sized(cls, query_width: int, key_width: int, keys: int) -> "Score":
@@ -73,8 +76,17 @@ class Score(nn.Module):
         """The same score as a scaled dot product, if it is one; `live` marks the keys that some query may see."""
         return None
 
-    def pool(self, query: Tensor, key: Tensor, value: Tensor, live: Tensor | None) -> Tensor | None:
-        """The context under softmax over the `live` keys (B, K) in one call, where this score has a kernel for it."""
+    def pool(self, query: Tensor, key: Tensor, value: Tensor, live: Tensor | None, others: bool) -> Tensor | None:
+        """The context under softmax over the `live` keys (B, K) in one call, where this score has a kernel for it.
+
+        `others` leaves out the key at the query's own position.
+        """
+        return None
+
+    def pool_edges(
+        self, query: Tensor, key: Tensor, value: Tensor, graph: Graph, offset: Tensor | None, dropout: float
+    ) -> Tensor | None:
+        """The context under softmax along the edges of a graph in one call, where this score has a kernel for it."""
         return None
 
     def prepare(self, key: Tensor) -> Prepared:

@@ -9,12 +9,15 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from saccade.attention.positions import Positions, joint_leading, spread
 from saccade.attention.score import Fold, Score, same_width
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
 from saccade.errors import ShapeError, UnknownName
-from saccade.kernels import additive_pool, additive_scores, pooling_on
+from saccade.kernels import additive_pool, additive_scores, kernels_on, pooling_on
+from saccade.kernels.graph import pool_edges
+from saccade.kernels.neighborhoods import Graph
 
 
 class Dot(Score):
@@ -129,8 +132,8 @@ class Perceptron(Score):
         flat = [spread(t, leading).reshape(-1, *t.shape[-2:]) for t in (query, key)]
         return additive_scores(flat[0], flat[1], self.vector).view(*leading, query.shape[-2], key.shape[-2])
 
-    def pool(self, query: Tensor, key: Tensor, value: Tensor, live: Tensor | None) -> Tensor | None:
-        if not pooling_on(query, key, value, self.vector):
+    def pool(self, query: Tensor, key: Tensor, value: Tensor, live: Tensor | None, others: bool) -> Tensor | None:
+        if others or not pooling_on(query, key, value, self.vector):
             return None
         live = torch.ones(key.shape[:2], dtype=torch.bool) if live is None else live.expand(key.shape[:2])
         return additive_pool(query, key, self.vector, value, live)
@@ -187,6 +190,53 @@ class Concat(Score):
     def fold(self, query: Tensor, key: Tensor, live: Tensor | None) -> Fold:
         pair = (torch.cat((query, torch.ones_like(query)), -1), torch.cat((torch.ones_like(key), key), -1))
         return Fold(*pair)
+
+
+class LeakyConcat(Score):
+    """LeakyReLU(w·[s; h]) (Veličković et al. 2018, eq. 3), of which softmax cancels nothing; on edges, plus the edge's own.
+
+    With `heads`, each head has a w of its own.
+    """
+
+    matrix_product = True
+    reads_edges = True
+
+    def __init__(self, query_width: int, key_width: int, heads: int | None = None, slope: float = 0.2) -> None:
+        super().__init__()
+        leading = () if heads is None else (heads,)
+        self.slope = slope
+        self.query_vector = nn.Parameter(torch.empty(*leading, query_width, 1))
+        self.key_vector = nn.Parameter(torch.empty(*leading, key_width, 1))
+        for vector in (self.query_vector, self.key_vector):
+            bound = (6 / (vector.shape[-2] + (heads or 1))) ** 0.5  # Glorot's, of one table for all heads
+            nn.init.uniform_(vector, -bound, bound)
+
+    @classmethod
+    def sized(cls, query_width: int, key_width: int, keys: int) -> Score:
+        return cls(query_width, key_width)
+
+    def queries(self, query: Tensor) -> Tensor:
+        return query @ self.query_vector
+
+    def keys(self, key: Tensor) -> Tensor:
+        return key @ self.key_vector
+
+    def pairs(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
+        total = (query + key).squeeze(-1)
+        return F.leaky_relu(total if at.offset is None else total + at.offset, self.slope)
+
+    def pool_edges(
+        self, query: Tensor, key: Tensor, value: Tensor, graph: Graph, offset: Tensor | None, dropout: float
+    ) -> Tensor | None:
+        if not kernels_on(query, key, value, *([] if offset is None else [offset])):
+            return None
+        leading = joint_leading(query, key, value)
+        query, key = (spread(side, leading).reshape(-1, side.shape[-2]).T for side in (query, key))
+        value = spread(value, leading).reshape(-1, *value.shape[-2:]).transpose(0, 1)
+        if offset is not None:
+            offset = offset.expand(*leading, -1).reshape(-1, offset.shape[-1]).T
+        context = pool_edges(query, key, value, graph, slope=self.slope, offset=offset, dropout=dropout)
+        return context.transpose(0, 1).reshape(*leading, graph.nodes, value.shape[-1])
 
 
 class Location(Score):
@@ -283,6 +333,7 @@ SCORES: dict[str, type[Score]] = {
     "additive": Additive,
     "general": General,
     "concat": Concat,
+    "leaky_concat": LeakyConcat,
     "perceptron": Perceptron,
     "cosine": Cosine,
     "location": Location,

@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from saccade.attention.positions import Positions
+from saccade.attention.quarantine import finite
 from saccade.attention.score import Fold, Score, same_width
 from saccade.errors import ShapeError
+from saccade.kernels.gaussian import gaussian_on, gaussian_pool
 
 
 class Smoother(Score):
@@ -53,6 +55,13 @@ class Gaussian(Smoother):
         query, key = query - center, key - center
         norms = -0.5 * (key * key).sum(-1, keepdim=True)
         return Fold(torch.cat((query, torch.ones_like(query[..., :1])), -1), torch.cat((key, norms), -1))
+
+    def pool(self, query: Tensor, key: Tensor, value: Tensor, live: Tensor | None, others: bool) -> Tensor | None:
+        """Distances as they are, which keeps more digits than the fold."""
+        same_width(query, key, self)
+        if live is not None or not gaussian_on(query, key, value) or not finite(query, key, value):
+            return None
+        return gaussian_pool(query, key, value, others)
 
 
 def _mean(key: Tensor, live: Tensor | None) -> Tensor:

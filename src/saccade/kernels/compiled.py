@@ -12,6 +12,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from saccade.kernels.lanes import tanh_sum
+
 config: Any = numba.config
 
 config.THREADING_LAYER = "omp"
@@ -35,6 +37,8 @@ _ONE, _ZERO, _LIMIT = np.float32(1), np.float32(0), np.float32(9.02)
 
 # No "arcp": a reciprocal instead of a division would cost tanh another rounding. NaN and inf are kept out by the caller.
 _FAST = {"reassoc", "contract", "nsz", "nnan", "ninf"}
+# Nor may training's sums be reordered: stored code is generated once more, and would differ from fresh code in a last bit.
+_ORDERED = _FAST - {"reassoc"}
 # Widths are worked through in pieces of this many numbers, so that a task's rows stay in the first-level cache.
 PIECE = 256
 # The keys of one query are shared out in so many tasks: there may be one query only.
@@ -50,32 +54,30 @@ def rational_tanh(x):
     return x * p / q
 
 
-_tanh = numba.njit(inline="always", fastmath=_FAST, error_model="numpy")(rational_tanh)
+_tanh = numba.njit(inline="always", fastmath=_ORDERED, error_model="numpy")(rational_tanh)
 
 
-@numba.njit(cache=True, fastmath=_FAST, error_model="numpy")
+@numba.njit(cache=True, fastmath=_ORDERED, error_model="numpy")
 def tanh(x, out):
     """The kernels' tanh over a vector: what the accuracy test measures."""
     for i in range(x.size):
         out[i] = _tanh(x[i])
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
-def _score(query, key, vector):
-    total = _ZERO
-    for d in range(vector.size):
-        total += vector[d] * _tanh(query[d] + key[d])
-    return total
+# The sum of a score, in vector instructions whose order no compiler may change.
+_score = tanh_sum(_LIMIT, (_P4, _P3, _P2, _P1, _P0), (_Q4, _Q3, _Q2, _Q1, _ONE))
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_ORDERED, error_model="numpy")
 def _score_row(task, query, key, vector, scores):
     """Scores of one query and a quarter of its keys."""
     Q, K = query.shape[1], key.shape[1]
     row, part = task // PARTS, task % PARTS
     b, i = row // Q, row % Q
+    size = 4 * query.shape[2]
+    asked, keys = query.ctypes.data + row * size, key.ctypes.data + b * K * size
     for j in range(K * part // PARTS, K * (part + 1) // PARTS):
-        scores[b, i, j] = _score(query[b, i], key[b, j], vector)
+        scores[b, i, j] = _score(asked, keys + j * size, vector.ctypes.data, vector.size)
 
 
 @numba.njit(cache=True)
@@ -92,7 +94,7 @@ def additive_forward_threads(query, key, vector, scores):
         _score_row(task, query, key, vector, scores)
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_ORDERED, error_model="numpy")
 def _pull(pull, query, key, query_grad, key_grad, vector_grad):
     for d in range(query.size):
         t = _tanh(query[d] + key[d])
@@ -102,7 +104,7 @@ def _pull(pull, query, key, query_grad, key_grad, vector_grad):
         vector_grad[d] += pull * t
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_ORDERED, error_model="numpy")
 def _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad):
     """All gradients of one b and a piece of the width. Sums run along queries or keys, never along the width, so a task
     owns what it writes, alone."""

@@ -8,34 +8,29 @@ import math
 import numba
 import numpy as np
 
-from saccade.kernels.compiled import _FAST, _ZERO, _pull, _score
+from saccade.kernels.compiled import _ORDERED, _ZERO, _pull, _score
+from saccade.kernels.lanes import dot_product
 
 _LOWEST = np.float32(-3.4e38)
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_ORDERED, error_model="numpy")
 def _add(total, vector, weight):
     for d in range(vector.size):
         total[d] += weight * vector[d]
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
-def _dot(one, other):
-    total = _ZERO
-    for d in range(one.size):
-        total += one[d] * other[d]
-    return total
-
-
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_ORDERED, error_model="numpy")
 def _pool_row(b, i, query, key, vector, value, live, weights, context):
     """The weights and the context of one query; zeros where it may look nowhere."""
     row, seen = weights[b, i], live[b]
     top, total = _LOWEST, _ZERO
+    Q, K, size = query.shape[1], key.shape[1], 4 * query.shape[2]
+    asked, keys = query.ctypes.data + (b * Q + i) * size, key.ctypes.data + b * K * size
     for j in range(row.size):
         row[j] = _ZERO
         if seen[j]:
-            row[j] = _score(query[b, i], key[b, j], vector)
+            row[j] = _score(asked, keys + j * size, vector.ctypes.data, vector.size)
             top = max(top, row[j])
     for j in range(row.size):
         if seen[j]:
@@ -64,17 +59,18 @@ def pool_forward_threads(query, key, vector, value, live, weights, context):
         _pool_row(task // Q, task % Q, query, key, vector, value, live, weights, context)
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_ORDERED, error_model="numpy")
 def _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, key_grad, vector_grad):
     """All gradients of one sample."""
     Q, K = weights.shape[1], weights.shape[2]
-    slopes = np.empty(K, np.float32)
+    slopes, size = np.empty(K, np.float32), 4 * value.shape[2]
     for i in range(Q):
         query_grad[b, i, :] = _ZERO
         mean = _ZERO
+        pulled, values = grad.ctypes.data + (b * Q + i) * size, value.ctypes.data + b * K * size
         for j in range(K):
             if live[b, j]:
-                slopes[j] = _dot(grad[b, i], value[b, j])
+                slopes[j] = dot_product(pulled, values + j * size, value.shape[2])
                 mean += weights[b, i, j] * slopes[j]
         for j in range(K):
             if live[b, j]:
@@ -83,7 +79,7 @@ def _pool_pull(b, grad, query, key, vector, value, live, weights, query_grad, ke
         _scale(query_grad[b, i], vector)
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@numba.njit(fastmath=_ORDERED, error_model="numpy")
 def _scale(row, vector):
     for d in range(row.size):
         row[d] *= vector[d]

@@ -1,7 +1,7 @@
 """When compiled kernels run, and on how many threads.
 
-`SACCADE_KERNELS=off` switches them off; without Numba, on other devices and for other dtypes than float32 they are off
-by themselves, and the plain torch form answers instead.
+`SACCADE_KERNELS=off` switches them off; without Numba, on other devices and for other dtypes than they are written
+for (float32; where a kernel says so float64, too) they are off by themselves, and the plain torch form answers instead.
 """
 
 import importlib.util
@@ -35,12 +35,15 @@ def _numba_installed() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def kernels_on(*tensors: Tensor) -> bool:
-    """Whether a compiled kernel may take these tensors: float32 on the CPU, Numba there, not switched off, not forked."""
+def kernels_on(*tensors: Tensor, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether a compiled kernel may take these tensors: on the CPU, Numba there, not switched off, not forked.
+
+    Most kernels are written for float32; one for another dtype says so.
+    """
     if _forked or os.environ.get("SACCADE_KERNELS", "on").lower() in ("off", "0", "false", "no"):
         return False
     for tensor in tensors:
-        if tensor.dtype != torch.float32 or not tensor.is_cpu:
+        if tensor.dtype != dtype or not tensor.is_cpu:
             return False
     return _numba_installed()
 
@@ -52,11 +55,18 @@ def compiled(name: str) -> Callable[..., None]:
         from saccade.kernels import compiled as scores
         from saccade.kernels import compiled_beams as beams
         from saccade.kernels import compiled_cells as cells
+        from saccade.kernels import compiled_gaussian as gaussian
+        from saccade.kernels import compiled_graph as graph
+        from saccade.kernels import compiled_heads as heads
         from saccade.kernels import compiled_pool as pool
+        from saccade.kernels import compiled_products as products
         from saccade.kernels import compiled_softmax as softmax
+        from saccade.kernels import compiled_sparse as sparse
 
-        home = next(module for module in (scores, beams, cells, pool, softmax) if hasattr(module, name))
-        function: Callable[..., None] = getattr(home, name)
+        modules = (scores, beams, cells, gaussian, graph, heads, pool, products, softmax, sparse)
+        # What a module has only imported, a helper of the same name say, is not its kernel.
+        own = [module for module in modules if getattr(getattr(module, name, None), "__module__", "") == module.__name__]
+        function: Callable[..., None] = getattr(own[0], name)
         return function
 
 

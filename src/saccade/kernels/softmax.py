@@ -1,4 +1,4 @@
-"""Cross-entropy of rows of logits, and its gradient in their place: one pass over memory instead of five.
+"""Softmax of rows of logits in their place, and its cross-entropy with its gradient: one pass over memory instead of five.
 
 Its meaning is `cross_entropy_definition`; float32 on the CPU runs in `saccade.kernels.compiled_softmax`.
 """
@@ -24,6 +24,14 @@ def cross_entropy_(
     arrays = (part.detach().contiguous().numpy() for part in (bias, target))
     run("cross_entropy", logits.numpy(), *arrays, np.float32(smoothing), losses.numpy())
     return losses
+
+
+def log_softmax_(logits: Float[Tensor, "... V"]) -> Float[Tensor, "... V"]:
+    """log softmax over the last dimension, in place where a kernel takes it. Not differentiable."""
+    if not kernels_on(logits) or logits.requires_grad or not logits.is_contiguous() or 0 in logits.shape:
+        return torch.log_softmax(logits, -1)
+    run("log_softmax", logits.detach().flatten(0, -2).numpy())
+    return logits
 
 
 def cross_entropy_definition(logits: Tensor, bias: Tensor, target: Tensor, smoothing: float) -> Tensor:

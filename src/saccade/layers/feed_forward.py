@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from saccade.errors import UnknownName
 from saccade.layers.dropout import Dropout
+from saccade.layers.linear import Linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu, "swish": F.silu}
 
@@ -19,12 +20,15 @@ class FeedForward(nn.Module):
     Shapes: (…, D) -> (…, D)
     """
 
+    into: nn.Linear
+    out: nn.Linear
+
     def __init__(self, width: int, hidden: int, activation: str = "relu", dropout: float = 0.0) -> None:
         super().__init__()
         if activation not in ACTIVATIONS:
             raise UnknownName("activation", activation, ACTIVATIONS)
         self.activation = activation
-        self.into, self.out = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.into, self.out = Linear(width, hidden), Linear(hidden, width)
         self.dropout = Dropout(dropout)
         for layer in (self.into, self.out):
             nn.init.xavier_uniform_(layer.weight)

@@ -15,7 +15,9 @@ from saccade.attention.quarantine import clean
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
 from saccade.kernels.beams import beams_on, pool_beams
+from saccade.kernels.panels import times
 from saccade.layers.cache import KeyValueCache
+from saccade.layers.linear import Linear, joined, resting
 
 
 class Kept(NamedTuple):
@@ -73,10 +75,10 @@ class MultiHeadAttention(nn.Module):
         check_dropout(dropout)
         self.score = as_score(score)
         self.normalize = make_normalizer(normalize) if isinstance(normalize, str) else normalize
-        self.query_map = nn.Linear(width, width, bias)
-        self.key_map = nn.Linear(width if key_width is None else key_width, width, bias)
-        self.value_map = nn.Linear(width if value_width is None else value_width, width, bias)
-        self.output_map = nn.Linear(width, width, bias)
+        self.query_map = Linear(width, width, bias)
+        self.key_map = Linear(width if key_width is None else key_width, width, bias)
+        self.value_map = Linear(width if value_width is None else value_width, width, bias)
+        self.output_map = Linear(width, width, bias)
         for layer in (self.query_map, self.key_map, self.value_map):
             nn.init.xavier_uniform_(layer.weight)
 
@@ -144,8 +146,9 @@ class MultiHeadAttention(nn.Module):
 
     def joint(self, *maps: nn.Linear) -> Callable[[Tensor], tuple[Tensor, ...]]:
         """Several maps of one tensor as one product; what is joined is joined once, for as many calls as you like."""
-        weight = torch.cat([layer.weight for layer in maps])
-        bias = None if maps[0].bias is None else torch.cat([layer.bias for layer in maps])
+        if panels := resting(maps, maps[0].weight.detach()):
+            return lambda vectors: times(vectors, panels).chunk(len(maps), -1)
+        weight, bias = joined(maps)
         return lambda vectors: project(lambda x: F.linear(x, weight, bias), vectors).chunk(len(maps), -1)
 
     def _look(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None) -> Tensor:

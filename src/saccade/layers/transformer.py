@@ -158,7 +158,7 @@ class DecoderLayer(nn.Module):
         B, K, _ = memory.shape
         key, value = self.cross.joint(self.cross.key_map, self.cross.value_map)(memory)
         places = torch.arange(B * K, dtype=torch.int32).view(B, 1, K)
-        return Kept(key.reshape(B * K, -1), value.reshape(B * K, -1), places, lengths)
+        return Kept(key.flatten(0, 1).contiguous(), value.flatten(0, 1).contiguous(), places, lengths)
 
     def step(self, x: Float[Tensor, "B W D"], past: Past, state: Any, kept: Kept) -> tuple[Tensor, Seen, Seen]:
         """One position more; the output, and where it looked in what was written and in what was read."""

@@ -1,0 +1,32 @@
+"""The compiled loop of a product with a sparse matrix, in Numba; imported at first use by `saccade.kernels.runtime`."""
+
+import numba
+
+from saccade.kernels.compiled import _ZERO
+from saccade.kernels.lanes import add_scaled
+
+
+@numba.njit(error_model="numpy")
+def _strip(task, tasks, into, rows, values, table, out):
+    """Some of the columns. A task owns them, so the order of its sums is that of the list, whatever the tasks."""
+    width = table.shape[1]
+    low, high = width * task // tasks, width * (task + 1) // tasks
+    for i in range(out.shape[0]):
+        for c in range(low, high):
+            out[i, c] = _ZERO
+    source, target = table.ctypes.data + 4 * low, out.ctypes.data + 4 * low
+    for e in range(values.size):
+        add_scaled(values[e], source + 4 * width * rows[e], target + 4 * width * into[e], high - low)
+
+
+@numba.njit(cache=True)
+def gather_rows(tasks, into, rows, values, table, out):
+    """out[into[e]] += values[e] · table[rows[e]], from zero, over all entries e."""
+    _strip(0, 1, into, rows, values, table, out)
+
+
+@numba.njit(parallel=True, cache=True)
+def gather_rows_threads(tasks, into, rows, values, table, out):
+    """The same, on Numba's threads, each with its share of the columns."""
+    for task in numba.prange(tasks):
+        _strip(task, tasks, into, rows, values, table, out)
