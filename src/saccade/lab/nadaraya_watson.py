@@ -68,13 +68,11 @@ def sample(points: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
 
 def look(query: Tensor, x: Tensor, y: Tensor, bandwidth: float | Tensor | None, *, leave_out: bool = False) -> Attended:
     """The estimate at each query, by a Gaussian of this bandwidth, or by the plain mean without one."""
-    import torch
-
-    from saccade.attention import Constant, Gaussian, allow, attend
+    from saccade.attention import Constant, Gaussian, attend, others
 
     score = Constant() if bandwidth is None else Gaussian(bandwidth)
-    others = allow(~torch.eye(len(x), dtype=torch.bool)) if leave_out else None
-    return attend(query[:, None], x[:, None], y[:, None], score=score, mask=others)
+    mask = others() if leave_out else None
+    return attend(query[:, None], x[:, None], y[:, None], score=score, mask=mask)
 
 
 def learn(x: Tensor, y: Tensor, steps: int) -> Iterator[tuple[float, float]]:

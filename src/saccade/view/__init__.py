@@ -1,7 +1,8 @@
 """Pictures of where a model looked: text for a terminal, SVG, PNG and a page, from plain arrays, without torch.
 
 `terminal` and `svg` draw any matrix. A `Trace` holds scenes with named sides; `save` and `load` keep it in a file,
-`scene` draws one look of it, `save_picture` writes it as its file name asks. `scales`, `labels`, `colors`, `screen`,
+`scene` draws one look of it, `save_picture` writes it as its file name asks. `lines` is a chart of scores over bins, which
+`pixels` can turn into a PNG. `scales`, `labels`, `colors`, `screen`,
 `elements` and `fonts` are what these share: numbers to positions, text that is safe to show, a color ramp, what this
 terminal can do, SVG elements, and which font has a letter.
 """

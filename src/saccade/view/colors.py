@@ -1,4 +1,4 @@
-"""One color ramp for every picture: from dark indigo to yellow, evenly brighter, safe for color-blind readers."""
+"""The colors of every picture: a ramp from dark indigo to yellow, evenly brighter, and a few for lines side by side."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,9 @@ ANCHORS = np.array(
     dtype=np.float64,
 )
 MISSING = (150, 150, 150)  # a cell that is not a number: gray, which the ramp never is
+
+# Dark and light by turns: neighbors differ also for readers who tell few hues apart.
+DISTINCT = ("#1f4fc0", "#ee7b1c", "#0b6e5a", "#d9599f", "#644a00", "#45a5cc", "#5b3fb5", "#8f9330")
 
 
 def ramp(unit: ArrayLike) -> NDArray[np.uint8]:

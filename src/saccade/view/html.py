@@ -20,6 +20,18 @@ FINE = 250_000  # cells of a head up to which 16 bits a cell are spent; above, 8
 MOST = 100_000_000  # cells of a page that a browser still opens
 LONGEST = 200  # columns of a label; a reader of one place does not read more
 SCRIPTS = ("matrix.js", "map.js", "viewer.js")
+FRAME = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>body {{ margin: 2rem; text-align: center }} svg {{ max-width: 100%; height: auto }}</style>
+</head>
+<body>
+{drawing}</body>
+</html>
+"""
 
 
 def html(trace: Trace, look: str | None = None, head: int | None = None) -> str:
@@ -39,6 +51,12 @@ def html(trace: Trace, look: str | None = None, head: int | None = None) -> str:
     }
     # One pass: a label that says {{script}} stays a label.
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _part("index.html"))
+
+
+def framed(drawing: str) -> str:
+    """A page that shows one SVG drawing under its own title."""
+    found = re.search(r"<title>(.*?)</title>", drawing)
+    return FRAME.format(title=found[1] if found else "saccade", drawing=drawing)
 
 
 def _check_first(trace: Trace, look: str | None, head: int | None) -> None:

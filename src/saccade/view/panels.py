@@ -12,6 +12,7 @@ from saccade.view.scales import Floats, Scale, bins, limits, pool
 FINEST = 128  # more rows or columns than this are pooled
 LONGEST_NAME = 18
 SMALL: Attributes = {"font-size": 11, "fill": QUIET}
+CENTERED: Attributes = {**SMALL, "text-anchor": "middle"}
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ def numbers_left(scale: Scale, x: float, count: int = 5) -> str:
 def numbers_below(scale: Scale, y: float, count: int = 8) -> str:
     """The numbers of a horizontal axis, on the baseline y."""
     return group({**SMALL, "text-anchor": "middle"}, *(text(label, place, y) for place, label in scale.marks(count)))
+
+
+def turned(name: str, x: float, box: Box) -> str:
+    """The name of a vertical axis, read from below."""
+    y = box.y + box.height / 2
+    return text(name, x, y, {**CENTERED, "transform": f"rotate(-90 {x} {y})"})
 
 
 def room(axis: Axis) -> float:

@@ -1,18 +1,19 @@
-"""A trace as a file of the kind that its name asks for."""
+"""A trace, or a drawing, as a file of the kind that its name asks for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from saccade.errors import UsageError
 from saccade.view import scene as scenes
 from saccade.view.files import write
-from saccade.view.html import html
+from saccade.view.html import framed, html
 from saccade.view.labels import visible
 from saccade.view.trace import Scene, Trace, check_trace
 from saccade.view.trace_file import save
 
-KINDS = (".svg", ".png", ".html", ".trace", ".safetensors")
+DRAWINGS = (".svg", ".png", ".html")
+KINDS = (*DRAWINGS, ".trace", ".safetensors")
 
 
 def save_picture(
@@ -36,12 +37,25 @@ def save_picture(
     return _each(trace, target, partial(draw, look=look, head=head))
 
 
-def kind_of(path: Path) -> str:
+def save_drawing(drawing: str, path: str | Path, scale: int = 2) -> Path:
+    """Writes an SVG drawing as its suffix says: as it is, as pixels, or on a page."""
+    target = Path(path)
+    kind = kind_of(target, DRAWINGS)
+    if kind == ".png":
+        from saccade.view.pixels import png  # Pillow takes a moment to load, and only pictures of pixels need it
+
+        write(target, png(drawing, scale))
+    else:
+        write(target, (drawing if kind == ".svg" else framed(drawing)).encode())
+    return target
+
+
+def kind_of(path: Path, kinds: Sequence[str] = KINDS) -> str:
     """The suffix, if it is one that can be written."""
     kind = path.suffix.lower()
-    if kind not in KINDS:
+    if kind not in kinds:
         raise UsageError(
-            f"{visible(str(path))}: expected a name that ends in {', '.join(KINDS)}, got {visible(kind) or 'none'}"
+            f"{visible(str(path))}: expected a name that ends in {', '.join(kinds)}, got {visible(kind) or 'none'}"
         )
     return kind
 
@@ -61,6 +75,8 @@ def _svg(scene: Scene, *, look: str | None, head: int | None) -> bytes:
 
 
 def _png(scene: Scene, *, look: str | None, head: int | None, scale: int) -> bytes:
-    from saccade.view.png import png  # Pillow takes a moment to load, and only pictures of pixels need it
+    from saccade.view import pixels, png  # Pillow takes a moment to load, and only pictures of pixels need it
 
-    return png(scene, look, head, scale)
+    if scenes.is_text(scene, look) or scenes.is_neighborhood(scene, look):
+        return pixels.png(scenes.svg(scene, look, head), scale)
+    return png.png(scene, look, head, scale)

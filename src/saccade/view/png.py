@@ -19,6 +19,7 @@ from saccade.view.trace import Scene
 MARGIN, GAP, BAR = 20, 6, 12  # pixels before scaling, as in the SVG
 TITLE, SMALL = 16, 11
 LARGEST_SCALE = 8
+BASELINE = 0.74  # of the height of a line of text, from its top
 
 
 def png(scene: Scene, look: str | None = None, head: int | None = None, scale: int = 2) -> bytes:
@@ -27,12 +28,17 @@ def png(scene: Scene, look: str | None = None, head: int | None = None, scale: i
     More than 128 rows or columns are pooled, the largest weight of each bin. A letter that no installed font has is
     written as its code point.
     """
-    if not 1 <= scale <= LARGEST_SCALE:
-        raise UsageError(f"expected a scale from 1 to {LARGEST_SCALE}, got {scale}")
     shown = picture(scene, look, head)
     stream = io.BytesIO()
-    Drawing(shown, scale).image.save(stream, format="PNG", optimize=True)
+    Drawing(shown, checked_scale(scale)).image.save(stream, format="PNG", optimize=True)
     return stream.getvalue()
+
+
+def checked_scale(scale: int) -> int:
+    """The scale, if a picture of that size can be had."""
+    if not 1 <= scale <= LARGEST_SCALE:
+        raise UsageError(f"expected a scale from 1 to {LARGEST_SCALE}, got {scale}")
+    return scale
 
 
 def text_image(text: str, size: int, room: int) -> Image.Image:
@@ -43,7 +49,7 @@ def text_image(text: str, size: int, room: int) -> Image.Image:
     mask = Image.new("L", (max(1, sum(widths)), height), 0)
     draw, x = ImageDraw.Draw(mask), 0
     for (part, font), width in zip(parts, widths, strict=True):
-        draw.text((x, height * 0.74), part, fill=255, font=font, anchor="ls", direction=_direction(font))
+        draw.text((x, height * BASELINE), part, fill=255, font=font, anchor="ls", direction=_direction(font))
         x += width
     return mask
 

@@ -18,7 +18,7 @@ from saccade.view.elements import (
     segments,
     text,
 )
-from saccade.view.panels import SMALL, Box, grid, numbers_below, numbers_left, weights_panel
+from saccade.view.panels import CENTERED, SMALL, Box, grid, numbers_below, numbers_left, turned, weights_panel
 from saccade.view.scales import Floats, Scale, limits, padded
 
 WIDTH, HEIGHT = 1000, 508
@@ -26,7 +26,6 @@ PLOT, STRIP, MATRIX = Box(60, 116, 500, 246), Box(60, 394, 500, 50), Box(656, 11
 LINE, QUERY = "#1f5fd0", "#e8590c"
 FITTED: Attributes = {"stroke": LINE, "stroke-width": 2.6, "stroke-linecap": "round"}
 DASHED: Attributes = {"stroke": QUIET, "stroke-width": 1.6, "stroke-dasharray": "6 5"}
-CENTERED: Attributes = {**SMALL, "text-anchor": "middle"}
 SENTENCE = "The query is x, the keys are the xᵢ, the values are the yᵢ: the fit is a weighted mean of the values."
 
 
@@ -76,7 +75,7 @@ def _fit(shown: Regression) -> list[str]:
     return [
         grid(across, up, PLOT),
         numbers_left(up, PLOT.x - 8),
-        _turned("y", PLOT.x - 34, PLOT),
+        turned("y", PLOT.x - 34, PLOT),
         *([] if shown.truth is None else [polyline(x, up(shown.truth), DASHED)]),
         segments([here], {"stroke": QUERY, "stroke-dasharray": "2 3"}),
         polyline(x, y, FITTED),
@@ -140,12 +139,6 @@ def _weights(shown: Regression) -> list[str]:
         text("the weights of every query", MATRIX.x, MATRIX.y - 16, SMALL),
         *weights_panel(shown.weights, down, across, MATRIX),
         element("rect", {**place, "fill": "none", "stroke": QUERY, "stroke-width": 1.4}),
-        _turned("query x", MATRIX.x - 36, MATRIX),
+        turned("query x", MATRIX.x - 36, MATRIX),
         text("key xᵢ, sorted", MATRIX.x + MATRIX.width / 2, MATRIX.bottom + 36, CENTERED),
     ]
-
-
-def _turned(name: str, x: float, box: Box) -> str:
-    """The name of a vertical axis, read from below."""
-    y = box.y + box.height / 2
-    return text(name, x, y, {**CENTERED, "transform": f"rotate(-90 {x} {y})"})

@@ -7,10 +7,11 @@ from itertools import pairwise
 import numpy as np
 
 from saccade.errors import UnknownName, UsageError
-from saccade.view import labels
+from saccade.view import labels, neighborhood, running
 from saccade.view import svg as vector
 from saccade.view import terminal as characters
 from saccade.view.labels import Labels
+from saccade.view.running import Sentence
 from saccade.view.scales import Floats
 from saccade.view.screen import NARROWEST, Screen, this_screen
 from saccade.view.trace import Look, Scene, Side, check, quoted
@@ -44,6 +45,11 @@ def terminal(
         raise UsageError(f"expected a width of at least {NARROWEST} columns, got {width}")
     screen = this_screen(color, width)
     shown = picture(scene, look, head, blank="_" if screen.ascii_only else "␣")
+    if is_text(scene, look):
+        return "\n".join([*_lines(shown, screen), running.terminal(_sentences(shown), screen)])
+    if is_neighborhood(scene, look):
+        listed = neighborhood.terminal(list(map(str, shown.columns or [])), shown.weights[0].tolist(), screen)
+        return "\n".join([*_lines(shown, screen), listed])
     drawing = characters.heatmap(shown.weights, rows=shown.rows, columns=shown.columns, color=color, width=width)
     return "\n".join([*_lines(shown, screen), drawing])
 
@@ -56,9 +62,12 @@ def _lines(shown: Picture, screen: Screen) -> list[str]:
 def svg(scene: Scene, look: str | None = None, head: int | None = None) -> str:
     """One look of the scene as an SVG file, chosen as in `terminal`."""
     shown = picture(scene, look, head)
-    return vector.heatmap(
-        shown.weights, rows=shown.rows, columns=shown.columns, title=shown.title or "where it looked", notes=shown.notes
-    )
+    title = shown.title or "where it looked"
+    if is_text(scene, look):
+        return running.svg(_sentences(shown), title, shown.notes)
+    if is_neighborhood(scene, look):
+        return neighborhood.svg(list(map(str, shown.columns or [])), shown.weights[0].tolist(), title, shown.notes)
+    return vector.heatmap(shown.weights, rows=shown.rows, columns=shown.columns, title=title, notes=shown.notes)
 
 
 def picture(scene: Scene, look: str | None = None, head: int | None = None, *, blank: str = "␣") -> Picture:
@@ -74,6 +83,26 @@ def picture(scene: Scene, look: str | None = None, head: int | None = None, *, b
         title=scene.title,
         notes=[*_about(scene, chosen, which), *([_notes(scene)] if scene.notes else [])],
     )
+
+
+def is_text(scene: Scene, name: str | None = None) -> bool:
+    """Whether a look is one query's at words: it is then shown as the text itself, with its words shaded."""
+    return _one_looks_at(scene, name) == "words"
+
+
+def is_neighborhood(scene: Scene, name: str | None = None) -> bool:
+    """Whether a look is a node's at its neighbors: pictures then show it among them."""
+    return _one_looks_at(scene, name) == "neighbors"
+
+
+def _one_looks_at(scene: Scene, name: str | None) -> str:
+    """What a single query looked at; nothing if there are several."""
+    chosen = find_look(scene, name)
+    return scene.sides[chosen.keys].kind if len(scene.sides[chosen.queries].labels) == 1 else ""
+
+
+def _sentences(shown: Picture) -> list[Sentence]:
+    return [Sentence(list(map(str, shown.columns or [])), shown.weights[0].tolist())]
 
 
 def find_look(scene: Scene, name: str | None) -> Look:

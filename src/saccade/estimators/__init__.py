@@ -1,0 +1,13 @@
+"""Estimators for scikit-learn: `fit`, `predict`, pipelines and searches over attention that needs no training loop."""
+
+from saccade.errors import MissingExtra
+
+try:
+    import sklearn  # noqa: F401 - asked for here, so that its absence is one line
+except ImportError:
+    raise MissingExtra("saccade.estimators", "scikit-learn", "sklearn") from None
+
+from saccade.estimators.nadaraya_watson import NadarayaWatsonClassifier, NadarayaWatsonRegressor
+from saccade.estimators.picture import picture
+
+__all__ = ["NadarayaWatsonClassifier", "NadarayaWatsonRegressor", "picture"]

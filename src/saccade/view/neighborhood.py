@@ -1,0 +1,67 @@
+"""A node among its neighbors: lines as thick as the weights, the node itself in the middle (Veličković et al. 2018)."""
+
+import math
+from collections.abc import Sequence
+
+from saccade.view import colors
+from saccade.view.elements import INK, PAPER, QUIET, Attributes, circle, document, element, segments, text
+from saccade.view.labels import columns
+from saccade.view.screen import Screen
+
+MOST = 40  # neighbors that are drawn, the heaviest first
+RADIUS, THICKEST = 170.0, 14.0
+SMALL: Attributes = {"font-size": 11, "fill": QUIET}
+
+
+def terminal(names: Sequence[str], weights: Sequence[float], screen: Screen) -> str:
+    """A line for the node itself and for each neighbor, the heaviest first, with bars."""
+    order = [0, *sorted(range(1, len(names)), key=lambda place: -weights[place])][: MOST + 1]
+    shown = [screen.fit(names[place] if place else f"{names[0]}, itself", screen.width // 3) for place in order]
+    width, most = max(map(columns, shown)), max([*weights, 1e-12])
+    room, full = max(4, screen.width - width - 10), screen.glyphs.shades[-1]
+    lines = []
+    for place, name in zip(order, shown, strict=True):
+        bar = full * round(room * max(weights[place], 0.0) / most)
+        lines.append(f"{' ' * (width - columns(name))}{name}  {weights[place]:.3f}  {bar}".rstrip())
+    left = len(names) - len(shown)
+    return "\n".join(lines + [f"{left} more neighbors are not shown"] * (left > 0))
+
+
+def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Sequence[str] = ()) -> str:
+    """The first name is the node's own, with the weight that it gave itself; the others stand around it."""
+    order = sorted(range(1, len(names)), key=lambda place: -weights[place])[:MOST]
+    left = len(names) - 1 - len(order)
+    hidden = [f"{left} more neighbors are not drawn"] if left else []
+    notes = [*notes, *hidden]
+    wide, top = 760.0, 60.0 + 18 * len(notes)
+    x, y = wide / 2, top + RADIUS + 40
+    most = max([*weights, 1e-12])
+    lines, places = [], []
+    for number, place in enumerate(order):
+        angle = 2 * math.pi * number / max(len(order), 1) - math.pi / 2
+        across, down = x + RADIUS * math.cos(angle), y + RADIUS * math.sin(angle)
+        share = weights[place] / most
+        stroke = colors.hexadecimal(colors.ramp(0.85 * (1 - share)))
+        lines.append(segments([(x, y, across, down)], {"stroke": stroke, "stroke-width": 0.5 + THICKEST * share}))
+        places += _neighbor(names[place], weights[place], across, down, angle)
+    half = 4.0 * max(columns(names[0]), 12)
+    paper = element("rect", {"x": x - half, "y": y + 20, "width": 2 * half, "height": 36, "fill": PAPER})
+    middle = [
+        paper,
+        circle(x, y, 16, {"fill": INK}),
+        text(names[0], x, y + 34, {"text-anchor": "middle", "font-weight": 600}),
+    ]
+    middle.append(text(f"itself {weights[0]:.3f}", x, y + 50, {**SMALL, "text-anchor": "middle"}))
+    heading = [text(title, 20, 32, {"font-size": 16, "font-weight": 600})]
+    heading += [text(note, 20, 52 + 18 * number, SMALL, longest=110) for number, note in enumerate(notes)]
+    return document(wide, y + RADIUS + 60, title, *heading, *lines, *places, *middle)
+
+
+def _neighbor(name: str, weight: float, x: float, y: float, angle: float) -> list[str]:
+    """A dot with its name and weight, written away from the middle."""
+    side = math.cos(angle)
+    anchor = "start" if side > 0.2 else "end" if side < -0.2 else "middle"
+    beside = 12 if anchor == "start" else -12 if anchor == "end" else 0
+    above = 4 if anchor != "middle" else 20 if math.sin(angle) > 0 else -12
+    label = text(f"{name} {weight:.3f}", x + beside, y + above, {"text-anchor": anchor, "font-size": 11}, longest=36)
+    return [circle(x, y, 6, {"fill": QUIET}), label]

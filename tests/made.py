@@ -1,0 +1,42 @@
+"""Made data for the tests: files that lie where those of a known data set would."""
+
+import gzip
+import pickle
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse
+
+
+def sst2(directory: Path) -> None:
+    """Sentences of SST in two classes."""
+    folder = directory / "sst"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = "".join(f"{n % 2} a {'good' if n % 2 else 'bad'} film {n} .\n" for n in range(40))
+    for part in ("train", "dev", "test"):
+        (folder / f"stsa.binary.{part}.gz").write_bytes(gzip.compress(lines.encode()))
+
+
+def cora(directory: Path, learned: int = 14, known: int = 600, tests: int = 40) -> None:
+    """A ring of papers in the files of Planetoid's Cora."""
+    dice, count = np.random.default_rng(0), known + tests
+    words = scipy.sparse.csr_matrix((dice.random((count, 20)) < 0.2).astype(np.float32))
+    classes = np.eye(7, dtype=np.int32)[np.arange(count) % 7]
+    neighbors = {node: [(node - 1) % count, (node + 1) % count] for node in range(count)}
+    parts = {"x": words[:learned], "allx": words[:known], "tx": words[known:], "graph": neighbors}
+    parts |= {"y": classes[:learned], "ally": classes[:known], "ty": classes[known:]}
+    folder = directory / "planetoid"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, part in parts.items():
+        (folder / f"ind.cora.{name}.gz").write_bytes(gzip.compress(pickle.dumps(part, 3)))
+    index = "".join(f"{node}\n" for node in range(known, count))
+    (folder / "ind.cora.test.index.gz").write_bytes(gzip.compress(index.encode()))
+
+
+def multi30k(directory: Path) -> None:
+    """Forty sentences for each part of Multi30k, in the directory of all data."""
+    for language, text in (("de", "ein hund {} ."), ("en", "a dog {} .")):
+        for split in ("train", "val", "test_2016_flickr"):
+            path = directory / "multi30k" / "tok" / f"{split}.lc.norm.tok.{language}.gz"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(gzip.compress("".join(text.format(n) + "\n" for n in range(40)).encode()))
