@@ -3,12 +3,15 @@
 SaccadeError (1: failed)
 ├── ShapeError     tensors that do not fit each other
 ├── UsageError (2: the command or its config is wrong)
-│   └── UnknownName    not in a registry; the nearest is named
+│   ├── UnknownName    not in a registry; the nearest is named
+│   └── MissingExtra   a package that is not installed; the command that installs it is named
 └── DataError (3: a file, a line or a checkpoint is bad)
 """
 
 import difflib
 from collections.abc import Iterable
+
+LISTED = 40  # known names that a message lists
 
 
 class SaccadeError(Exception):
@@ -39,9 +42,17 @@ class UnknownName(UsageError, KeyError):  # noqa: N818 - reads as what it is
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known[:LISTED])}{more}"
         self.text = f"unknown {kind} {name!r}; {hint}"
         super().__init__(self.text)
 
     def __str__(self) -> str:
         return self.text
+
+
+class MissingExtra(UsageError, ImportError):  # noqa: N818 - reads as what it is
+    """A part of saccade that needs a package which is not installed."""
+
+    def __init__(self, part: str, package: str, extra: str) -> None:
+        super().__init__(f"{part} needs {package}, which is not installed; pip install 'saccade[{extra}]'")

@@ -275,9 +275,14 @@ def test_table_has_a_row_for_each(tmp_path: Path) -> None:
         "size": "11.4 MB",
         "licence": lookup("mnist").licence,
         "about": "",
-        "where": "",
+        "where": str(tmp_path / "mnist"),
         "address": "http://yann.lecun.com/exdb/mnist/",
+        "files": [file.path for file in lookup("mnist").files],
+        "missing": [file.path for file in lookup("mnist").files],
+        "damaged": [],
     }
+    assert (rows["dates"]["where"], rows["dates"]["files"]) == ("", [])
+    assert rows["scan"]["missing"] == [path for path in rows["scan"]["files"] if path != "LICENSE"]
     assert (rows["scan"]["status"], rows["scan"]["where"]) == ("incomplete", str(tmp_path / "scan"))
     assert {row["name"]: row["status"] for row in table(tmp_path, verify=True)}["scan"] == "damaged"
     assert json.loads(json.dumps(list(rows.values()))) == list(rows.values())

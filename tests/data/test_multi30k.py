@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from saccade import recipes
+from saccade.data.batches import Integers, padding_share, plan
 from saccade.data.examples import Pair
 from saccade.data.multi30k import Config, load
 from saccade.errors import DataError, UnknownName, UsageError
+from saccade.tasks.text_to_text import Task
+from saccade.training.settings import resolve
 
 STAGED = os.environ.get("SACCADE_DATA")
 COUNTS = {"train": 3, "val": 2, "test_2016_flickr": 1}
@@ -96,3 +100,27 @@ def test_the_published_text_has_its_published_size(text: str) -> None:
         pytest.skip(f"multi30k is not in SACCADE_DATA: {error}")
     assert [len(part) for part in (found.train, found.valid, found.test)] == [29_000, 1_014, 1_000]
     assert all(pair.source and pair.target and not pair.group for pair in found.train)
+
+
+@pytest.mark.skipif(not STAGED, reason="SACCADE_DATA names no directory of real data")
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_batches_of_the_recipe_hold_little_padding_on_both_sides(lengths: Integers, epoch: int) -> None:
+    batches = plan(lengths, 4096, seed=1, epoch=epoch)
+    assert sum(map(len, batches)) == 29_000
+    assert len(batches) < 260  # they are full
+    for side in range(2):
+        assert padding_share(lengths[:, side], batches) < 0.05
+
+
+@pytest.fixture(scope="module")
+def lengths() -> Integers:
+    """Tokens of all sources and targets to learn from, as the recipe cuts them."""
+    settings = resolve(recipes.load("multi30k-de-en"))
+    assert settings.train.max_tokens == 4096
+    try:
+        splits = load(settings.data)
+    except DataError as error:
+        if "is missing in" not in str(error):
+            raise
+        pytest.skip(f"multi30k is not in SACCADE_DATA: {error}")
+    return Task.fit(settings.task, settings.tokens, splits).corpus(splits.train).lengths

@@ -74,3 +74,19 @@ def close(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: float) ->
         scale = max(1.0, float(tensor.abs().max()))
         difference = float((one[name].double() - tensor.double()).abs().max())
         assert difference <= tolerance * scale, f"{name}: {difference:.3g} apart, of {scale:.3g}"
+
+
+def learn_to_copy(one: System, steps: int, lengths: tuple[int, ...]) -> list[float]:
+    """Losses per token of so many steps towards writing what was read."""
+    optimizer = torch.optim.Adam(one.parameters(), 0.02)
+    generator, losses = torch.Generator().manual_seed(1), []
+    for _ in range(steps):
+        sources = [torch.randint(3, SIZE, (length,), generator=generator).tolist() for length in lengths * 8]
+        given = text_batch(sources, [[*row, END] for row in sources])
+        loss = one.loss(given) / given.tokens
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(one.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses

@@ -71,8 +71,8 @@ def test_its_task_is_known(name: str) -> None:
 
 
 def test_an_unknown_system_is_told_with_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'rnn_attention'"):
-        systems.load("rnn_atention")
+    with pytest.raises(UnknownName, match="did you mean 'bahdanau'"):
+        systems.load("bahdanaw")
     with pytest.raises(UnknownName):
         systems.load("system")
 
@@ -222,3 +222,37 @@ def test_its_state_can_be_reordered_repeated_and_dropped(name: str) -> None:
                 for look, weights in chosen.glance().items():
                     own = alone.glance()[look][0, 0]
                     torch.testing.assert_close(weights[row, column, :, : own.shape[-1]], own, atol=1e-5, rtol=1e-5)
+
+
+# What it looks at while it reads
+
+
+READERS = {"transformer"}  # in which places of the source look at each other
+
+
+@pytest.mark.parametrize("name", texts())
+def test_its_reading_is_what_each_place_of_the_source_looked_at(name: str) -> None:
+    made, (sources, _) = seeded(name), rows()
+    with torch.inference_mode():
+        found = made.reading(*padded(sources))
+        assert bool(found) == (name in READERS)
+        for i, row in enumerate(sources):
+            alone = made.reading(*padded([row]))
+            assert alone.keys() == found.keys()
+            for look, weights in found.items():
+                assert weights.shape[0] == len(sources)
+                own = weights[i, :, : len(row), : len(row)]
+                assert own.sum(-1).allclose(torch.ones(()), atol=1e-5)
+                assert not weights[i, :, :, len(row) :].any()  # nobody looks at padding
+                torch.testing.assert_close(own, alone[look][0], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_looking_at_its_reading_changes_nothing(name: str) -> None:
+    made, (sources, _) = seeded(name), rows()
+    with torch.inference_mode():
+        before = made.encode(*padded(sources))
+        different = made.reading(*padded(sources))
+        assert torch.equal(before, made.encode(*padded(sources)))
+    first, second = list(different.values())[:2]
+    assert not torch.allclose(first, second)  # each layer has its own

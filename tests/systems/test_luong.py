@@ -13,7 +13,7 @@ from saccade.search import forced
 from saccade.systems.luong import Config, Model
 
 from .samples import SIZE, batch, close, gradients, model, rows
-from .test_rnn_attention import stepped_loss
+from .test_bahdanau import stepped_loss
 
 ATTENTIONS = ("global", "local_m", "local_p")
 FEEDINGS = ("none", "input")

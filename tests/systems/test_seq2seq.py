@@ -7,11 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.text import text_batch
-from saccade.data.tokenizers import END
 from saccade.layers.recurrent import Stack
 from saccade.systems.seq2seq import Config, Model, backwards
 
-from .samples import SIZE, batch, close, gradients, model, rows
+from .samples import SIZE, batch, close, gradients, learn_to_copy, model, rows
 
 CELLS = ("lstm", "gru")
 
@@ -92,16 +91,6 @@ def test_dropout_strikes_out_in_training_only() -> None:
 def test_a_copy_is_learned() -> None:
     torch.manual_seed(0)
     one = Model(Config(embedding=24, hidden=48, layers=1), source_size=SIZE, target_size=SIZE)
-    optimizer = torch.optim.Adam(one.parameters(), 0.02)
-    generator, losses = torch.Generator().manual_seed(1), []
-    for _ in range(100):
-        sources = [torch.randint(3, SIZE, (length,), generator=generator).tolist() for length in (1, 2, 3, 2) * 8]
-        given = text_batch(sources, [[*row, END] for row in sources])
-        loss = one.loss(given) / given.tokens
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(one.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss.item())
+    losses = learn_to_copy(one, 100, (1, 2, 3, 2))
     assert losses[0] > 2
     assert sum(losses[-5:]) / 5 < losses[0] / 4

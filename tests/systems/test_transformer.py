@@ -31,6 +31,8 @@ VARIANTS: list[dict[str, Any]] = [
     {"embeddings": "output"},
     {"embeddings": "separate"},
     {"activation": "swish"},
+    {"embedding_scale": "one"},
+    {"output_bias": "learned"},
 ]
 variants = pytest.mark.parametrize("keys", VARIANTS, ids=lambda keys: "-".join(keys.values()) or "paper")
 

@@ -7,18 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 import torch
 
 from saccade.data import tokenizers
 from saccade.data.examples import Pair, Splits
+from saccade.data.text import padded
 from saccade.data.tokenizers import END, UNKNOWN
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
-from saccade.systems.rnn_attention import Config as ModelConfig
-from saccade.systems.rnn_attention import Model
+from saccade.systems.bahdanau import Config as ModelConfig
+from saccade.systems.bahdanau import Model
+from saccade.systems.transformer import Config as TransformerConfig
+from saccade.systems.transformer import Model as Transformer
 from saccade.tasks import load, text_to_text
-from saccade.tasks.text_to_text import Config, Prediction, Task
+from saccade.tasks.prediction import Prediction
+from saccade.tasks.text_to_text import Config, Task
 from saccade.view.trace import check
 
 PAIRS = [
@@ -177,6 +182,9 @@ def test_an_empty_input_gives_an_empty_text() -> None:
     made = model(task)
     empty = [Prediction("", 0.0, True, [], {})]
     assert list(task.predict(made, iter([""]), GREEDY, looks=True)) == [empty]
+    assert list(task.predict(made, iter([" \t"]), GREEDY)) == [empty]
+    three = SearchConfig(method="beam", n_best=3, max_length=12)
+    assert [len(found) for found in task.predict(made, iter(["", "Haus"]), three)] == [3, 3]
     found = list(task.predict(made, iter(["", "Haus", ""]), GREEDY))
     assert [found[0], found[2]] == [empty, empty]
     assert found[1][0].labels
@@ -351,6 +359,54 @@ def test_scenes_show_what_was_read_and_written(kind: Literal["char", "word", "bp
         assert look.weights.sum(-1) == pytest.approx(1, abs=1e-5)
         assert scene.notes["log_prob"] == one.log_prob
         assert scene.title == f"{text} → {one.text}"
+
+
+def transformer(task: Task) -> Transformer:
+    """Not trained, either."""
+    torch.manual_seed(3)
+    made = Transformer(
+        TransformerConfig(width=16, heads=4, hidden=16, encoder_layers=2, decoder_layers=2, embeddings="separate"),
+        **task.sizes(),
+    )
+    return made.eval()
+
+
+@pytest.mark.parametrize("starts", ["one", "group"])
+def test_scenes_show_reading_and_what_was_written_before(starts: str) -> None:
+    pairs = [Pair(pair.source, pair.target, "en") for pair in PAIRS]
+    task = Task.fit(Config(starts=starts), tokenizers.Config(), Splits(pairs, [], []))  # type: ignore[arg-type]
+    made, text, group = transformer(task), "das alte Haus", "en" if starts == "group" else ""
+    search = SearchConfig(method="beam", n_best=2, max_length=6)
+    (best,) = task.predict(made, iter([text]), search, looks=True, groups=(group,))
+    scenes = task.scenes(text, best, "char", task.reading(made, text))
+    assert len(scenes) == 2
+    for scene, one in zip(scenes, best, strict=True):
+        check(scene)
+        sides = {look.name: (look.queries, look.keys) for look in scene.looks}
+        assert list(sides.items()) == [
+            ("layer 1", ("target", "source")),
+            ("layer 2", ("target", "source")),
+            ("layer 1, written", ("target", "before")),
+            ("layer 2, written", ("target", "before")),
+            ("layer 1, read", ("source", "source")),
+            ("layer 2, read", ("source", "source")),
+        ]
+        start = "<en>" if starts == "group" else "<s>"
+        assert list(scene.sides["before"].labels) == [start, *one.labels[:-1]]
+        for look in scene.looks:
+            assert look.weights.shape[0] == 4
+            assert look.weights.sum(-1) == pytest.approx(1, abs=1e-5)
+            if look.keys == "before":
+                assert not look.weights[:, ~np.tri(len(one.labels), dtype=bool)].any()  # nobody sees the future
+    with torch.inference_mode():
+        expected = made.reading(*padded([task.source.encode(text)]))
+    assert np.array_equal(scenes[1].looks[4].weights, expected["layer 1, read"][0].numpy())
+
+
+def test_who_does_not_look_while_reading_shows_no_reading() -> None:
+    task = fitted()
+    assert task.reading(model(task), "Haus") == {}
+    assert task.reading(transformer(task), "") == {}
 
 
 def test_characters_are_labeled_one_by_one() -> None:

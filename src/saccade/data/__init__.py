@@ -8,8 +8,15 @@ from saccade.errors import UnknownName
 DATASETS = {
     "dates": "saccade.data.dates",
     "files": "saccade.data.files",
+    "graphs": "saccade.data.graphs",
     "multi30k": "saccade.data.multi30k",
+    "planetoid": "saccade.data.planetoid",
+    "sentences": "saccade.data.sentences",
+    "tatoeba": "saccade.data.tatoeba",
 }
+
+
+GRAPHS = ("graphs", "planetoid")  # whose data is a graph; that of all others is texts
 
 
 def dataset(name: str) -> ModuleType:

@@ -4,7 +4,7 @@ The order of an epoch is a pure function of (lengths, max_tokens, seed, epoch). 
 with `plan(lengths, max_tokens, seed, cursor.epoch)[cursor.position:]`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +56,18 @@ def padding_share(lengths: NDArray[np.integer], batches: Sequence[Integers]) -> 
     longest = np.maximum.reduceat(sources[order], starts) + np.maximum.reduceat(targets[order], starts)
     places = int((rows * longest).sum())
     return 1 - int((sources + targets)[order].sum()) / places if places else 0.0
+
+
+def cut(order: Iterable[int], lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Batches of examples that come in the order of their lengths: rows × longest of each is at most the budget."""
+    batch: list[int] = []
+    for i in order:
+        if batch and (len(batch) + 1) * lengths[i] > budget:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
 
 
 def _columns(lengths: NDArray[np.integer]) -> tuple[Integers, Integers]:

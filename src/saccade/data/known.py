@@ -5,16 +5,18 @@ user's cache. What its files must be is written in known.toml, with their sizes 
 """
 
 import functools
+import gzip
 import hashlib
 import os
 import secrets
 import sys
 import tomllib
+import zlib
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from saccade.errors import DataError, UnknownName, UsageError
 
@@ -74,6 +76,14 @@ def lookup(name: str) -> Known:
     if name not in _read():
         raise UnknownName("data set", name, _read())
     return _read()[name]
+
+
+def unzipped(path: Path) -> bytes:
+    """What a gzipped file of a data set holds."""
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: cannot be read ({error}); download it again, or take it from where it was whole") from None
 
 
 def data_directory(given: str | None = None) -> Path:
@@ -137,8 +147,8 @@ def get(item: Known, directory: Path, report: Report, schemes: Collection[str] =
     return fetched
 
 
-def table(directory: Path, verify: bool = False) -> list[dict[str, str]]:
-    """A row for every data set, in words, for a terminal or as JSON."""
+def table(directory: Path, verify: bool = False) -> list[dict[str, Any]]:
+    """A row for every data set, for a terminal or as JSON: words, and lists of its files and of what is wrong with them."""
     return [_row(item, directory, verify) for item in known().values()]
 
 
@@ -183,14 +193,16 @@ def _digest(path: Path) -> str:
         return ""
 
 
-def _amount(size: int) -> str:
+def amount(size: int) -> str:
+    """So many bytes, in a unit that is easily read."""
     for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= scale:
             return f"{size / scale:.1f} {unit}"
     return f"{size} bytes"
 
 
-def _named(files: Collection[str]) -> str:
+def named(files: Collection[str]) -> str:
+    """Files on a line: the first few by name."""
     shown = ", ".join(list(files)[:SHOWN])
     return f"{shown} and {len(files) - SHOWN} more" if len(files) > SHOWN else shown
 
@@ -201,19 +213,22 @@ def _way(item: Known, files: Collection[KnownFile], directory: Path) -> str:
         return f"run `saccade data get {item.name}`"
     origin = item.address or "its authors (no official address is known)"
     note = f" ({item.note})" if item.note else ""
-    return f"download it from {origin} and put {_named([f.path for f in files])} into {directory / item.name}{note}"
+    return f"download it from {origin} and put {named([f.path for f in files])} into {directory / item.name}{note}"
 
 
-def _row(item: Known, directory: Path, verify: bool) -> dict[str, str]:
-    state = "generated" if item.generated else status(item, directory, verify).state
+def _row(item: Known, directory: Path, verify: bool) -> dict[str, Any]:
+    found = status(item, directory, verify)
     return {
         "name": item.name,
-        "status": state,
-        "size": "" if item.generated else _amount(sum(file.bytes for file in item.files)),
+        "status": "generated" if item.generated else found.state,
+        "size": "" if item.generated else amount(sum(file.bytes for file in item.files)),
         "licence": item.licence,
         "about": item.about,
-        "where": "" if state in ("generated", "missing") else str(directory / item.name),
+        "where": "" if item.generated else str(directory / item.name),
         "address": item.address,
+        "files": [file.path for file in item.files],
+        "missing": list(found.missing),
+        "damaged": list(found.damaged),
     }
 
 

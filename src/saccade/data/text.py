@@ -36,6 +36,23 @@ class TextBatch:
         return int(self.target_lengths.sum())
 
 
+@dataclass(frozen=True)
+class LabeledTexts:
+    """Texts, padded with 0, and the number of the label of each.
+
+    Shapes: source (B, K), lengths (B), label (B)
+    """
+
+    source: Int[Tensor, "B K"]
+    lengths: Int[Tensor, " B"]
+    label: Int[Tensor, " B"]
+
+    @property
+    def tokens(self) -> int:
+        """How many labels there are to write."""
+        return len(self.label)
+
+
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     """Rows of ids as one rectangle (B, longest) filled up with 0, and their lengths (B)."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)

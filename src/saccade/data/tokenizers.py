@@ -35,8 +35,9 @@ Backend = tokenizers.Tokenizer
 class Config:
     """How texts become ids."""
 
-    kind: Kind = "char"
-    """char: each Unicode code point; word: runs of letters and digits, and each punctuation mark; bpe: byte pairs."""
+    kind: Literal["char", "word", "bpe", "imported"] = "char"
+    """char: each Unicode code point; word: runs of letters and digits, and each punctuation mark; bpe: byte pairs;
+    imported: those that came with published weights (`saccade import`), which are not learned here."""
     size: Positive = 8000
     """Largest vocabulary, the four special tokens included; of bpe the size aimed at."""
     min_count: Positive = 1
@@ -47,20 +48,23 @@ class Config:
 
 def train(texts: Iterable[str], config: Config) -> "Tokenizer":
     """The tokenizer of these texts; the same texts give the same file, byte for byte."""
+    if config.kind == "imported":
+        raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
     least = len(SPECIALS) + (BYTES if config.kind == "bpe" else 1)
     if config.size < least:
         raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
-    prepared = [_prepared(text, config.lower) for text in texts]
-    if not any(prepared):
-        raise DataError(f"nothing to learn a tokenizer from: expected text, got {len(prepared)} texts, all empty")
+    read = [prepared(text, config.lower) for text in texts]
+    if not any(read):
+        raise DataError(f"nothing to learn a tokenizer from: expected text, got {len(read)} texts, all empty")
     if config.kind == "bpe":
-        vocabulary, merges = _learn_pairs(prepared, config)
+        vocabulary, merges = _learn_pairs(read, config)
     else:
-        vocabulary, merges = _learn_pieces(prepared, config), []
+        vocabulary, merges = _learn_pieces(read, config), []
     return Tokenizer(_backend(config.kind, config.lower, vocabulary, merges), config.kind, config.lower)
 
 
-def _prepared(text: str, lower: bool) -> str:
+def prepared(text: str, lower: bool = False) -> str:
+    """The text as a tokenizer reads it; what is not Unicode is refused."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -206,17 +210,21 @@ class Tokenizer:
         """How many ids there are."""
         return len(self._tokens)
 
+    def tokens(self) -> list[str]:
+        """The tokens by their ids, as the file spells them."""
+        return list(self._tokens)
+
     def encode(self, text: str) -> list[int]:
         """The ids of a text; what was not learned is `UNKNOWN` (never with bpe, which knows every byte)."""
-        text = _prepared(text, self.lower)
+        text = prepared(text, self.lower)
         return self._spelled(text) if self.kind == "char" else self._backend.encode(text).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text."""
-        prepared = [_prepared(text, self.lower) for text in texts]
+        read = [prepared(text, self.lower) for text in texts]
         if self.kind == "char":  # fourteen times as fast as the library
-            return [self._spelled(text) for text in prepared]
-        return [encoding.ids for encoding in self._backend.encode_batch(prepared)]
+            return [self._spelled(text) for text in read]
+        return [encoding.ids for encoding in self._backend.encode_batch(read)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of these ids: exactly that which was encoded (char, bpe), or its words with a space between."""
@@ -227,7 +235,7 @@ class Tokenizer:
 
     def pieces(self, text: str) -> list[str]:
         """The part of the text behind each id of `encode`, also where the id is `UNKNOWN`; see `labels`."""
-        text = _prepared(text, self.lower)
+        text = prepared(text, self.lower)
         if self.kind == "char":
             return list(self._characters(text))
         encoding = self._backend.encode(text)
@@ -238,9 +246,13 @@ class Tokenizer:
         self._check(ids)
         return [self._bytes[index].decode(errors="backslashreplace") for index in ids]
 
+    def text(self) -> str:
+        """What `tokenizer.json` says."""
+        return self._backend.to_str(pretty=True)
+
     def save(self, path: Path) -> None:
         """Writes `tokenizer.json`."""
-        path.write_text(self._backend.to_str(pretty=True), encoding="utf-8", newline="\n")
+        path.write_text(self.text(), encoding="utf-8", newline="\n")
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":

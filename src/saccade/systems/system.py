@@ -3,6 +3,9 @@
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.attention import looking
 
 
 class System(nn.Module):
@@ -11,3 +14,24 @@ class System(nn.Module):
     def loss(self, batch: Any, smoothing: float = 0.0) -> Tensor:
         """The sum of the losses of everything the batch predicts (`batch.tokens` of them)."""
         raise NotImplementedError(f"{type(self).__name__} must define loss(batch, smoothing)")
+
+    def reading(self, source: Tensor, source_lengths: Tensor) -> dict[str, Tensor]:
+        """Where each place of the source looked while it was read, (B, H, K, K) by name; nothing where none looks."""
+        return {}
+
+
+class Labeler(System):
+    """A system that writes one label for each example: its forward gives logits, (B, labels), of a batch with `label`."""
+
+    def loss(self, batch: Any, smoothing: float = 0.0) -> Tensor:
+        """Cross-entropy, summed over the batch."""
+        return F.cross_entropy(self(batch), batch.label, label_smoothing=smoothing, reduction="sum")
+
+    def glance(self, batch: Any) -> dict[str, Tensor]:
+        """Where it looked, (B, H, Q, K) by the name of the part that looked; nothing where none does."""
+        with looking(self) as looks:
+            self(batch)
+        # What the system itself looked at on the way, the mean of all words say, is not what its parts chose to look at.
+        names = [name for name in looks if name] or list(looks)
+        found = {name or "attention": looks[name][-1].weights() for name in names}
+        return {name: weights.unflatten(0, (len(batch.label), -1)) for name, weights in found.items()}

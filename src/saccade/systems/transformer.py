@@ -21,10 +21,12 @@ from saccade.config import Positive, Share
 from saccade.data.text import TextBatch
 from saccade.data.tokenizers import PAD
 from saccade.errors import UsageError
+from saccade.kernels.softmax import log_softmax_
 from saccade.layers.convolution import Convolution
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
+from saccade.layers.linear import Linear
 from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
 from saccade.layers.past import Past
 from saccade.layers.positions import make_positions
@@ -59,6 +61,10 @@ class Config:
     "Longest text that learned positions know; sinusoids have no limit."
     embeddings: Literal["one", "output", "separate"] = "one"
     "one: source, target and output share their vectors (needs task.shared); output: target and output do."
+    embedding_scale: Literal["root", "one"] = "root"
+    "What a token's vector is multiplied by before its position is added: √width, as in the paper, or one."
+    output_bias: Literal["none", "learned"] = "none"
+    "learned: each token has a number of its own that is added to its logit."
     activation: Literal["relu", "gelu", "swish"] = "relu"
     "The function inside the network of each position."
     score: str = "scaled_dot"
@@ -144,7 +150,9 @@ class Model(System):
         width = config.width
         self.target_embedding = _embedding(target_size, width)
         self.source_embedding = self.target_embedding if config.embeddings == "one" else _embedding(source_size, width)
-        self.output = nn.Linear(width, target_size, bias=False)
+        self.output = Linear(width, target_size, bias=config.output_bias == "learned")
+        if config.output_bias == "learned":
+            nn.init.zeros_(self.output.bias)
         if config.embeddings != "separate":
             self.output.weight = self.target_embedding.weight
         self.register_buffer("no_bias", torch.zeros(target_size), persistent=False)
@@ -195,7 +203,9 @@ class Model(System):
 
     def _embedded(self, embedding: nn.Embedding, tokens: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
         """Vectors times √D, so that positions do not drown them (section 3.4), plus positions."""
-        words = embedding(tokens) * math.sqrt(self.config.width)
+        words = embedding(tokens)
+        if self.config.embedding_scale == "root":
+            words = words * math.sqrt(self.config.width)
         embedded: Tensor = self.dropout(words + self.positions(first, first + tokens.shape[1]))
         return embedded
 
@@ -225,7 +235,8 @@ class Model(System):
         live = torch.arange(x.shape[1]) < batch.target_lengths[:, None]
         # Nobody is asked for what follows the end.
         x, answers = (x.flatten(0, 1), batch.target.flatten()) if live.all() else (x[live], batch.target[live])
-        return linear_cross_entropy(self.decoder_norm(x), self.output.weight, self.no_bias, answers, smoothing)
+        bias = self.no_bias if self.config.output_bias == "none" else self.output.bias
+        return linear_cross_entropy(self.decoder_norm(x), self.output.weight, bias, answers, smoothing)
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
@@ -243,7 +254,7 @@ class Model(System):
         ):
             x, written, read = layer.step(x, past, pools, kept)
             seen |= {f"layer {number}": read, f"layer {number}, written": written}
-        log_probs = torch.log_softmax(self.output(self.decoder_norm(x)), -1)
+        log_probs = log_softmax_(self.output(self.decoder_norm(x)))
         following = State(state.memory, past, state.layers)
         return Step(log_probs, following, lambda: {name: look.weights() for name, look in seen.items()})
 

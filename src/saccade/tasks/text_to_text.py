@@ -12,21 +12,27 @@ import torch
 from torch import Tensor
 
 from saccade.config import Positive
-from saccade.data import tokenizers
+from saccade.data import batches, imported, tokenizers
 from saccade.data.examples import Pair, Splits
+from saccade.data.imported import Imported
 from saccade.data.text import TextBatch, padded, text_batch
-from saccade.data.tokenizers import END, START, UNKNOWN, Tokenizer
+from saccade.data.tokenizers import END, SPECIALS, START, UNKNOWN, Tokenizer
 from saccade.errors import DataError, UnknownName
 from saccade.evaluation.text import Tokenize, signatures, translation_scores
+from saccade.layers.linear import at_rest
 from saccade.search import Config as SearchConfig
 from saccade.search import Hypothesis, search
 from saccade.systems.system import System
+from saccade.tasks.lengths import bounds
 from saccade.tasks.pieces import gathered, pieces
+from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
 
+DATA = Splits
 # Inputs that are sorted by length and searched together; and source tokens of one batch, padding included.
 WINDOW, BATCH_TOKENS = 2000, 8000
-PLACES = {"char": "characters", "word": "words", "bpe": "pieces"}
+WRITTEN = ", written"  # how the names of looks end that are at what was written, and not at the source
+PLACES = {"char": "characters", "word": "words", "bpe": "pieces", "imported": "pieces"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,25 +42,15 @@ class Config:
     shared: bool = False
     "One tokenizer for both sides."
     longest: Positive = 1000
-    "Most tokens of a text; a longer one is refused."
+    "Most tokens of a text; a longer one is refused, or read in pieces by `saccade translate` and `evaluate`."
     metric: Literal["exact", "loss", "bleu"] = "exact"
     "What the best checkpoint is chosen by: share of texts that are exactly right, loss per token, or BLEU."
     bleu_tokens: Tokenize = "13a"
     "How sacreBLEU cuts texts into tokens; none: they are cut already."
     starts: Literal["one", "group"] = "one"
     "one: the writer always starts alike; group: from the token of the pair's group, a language it is to write."
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One text for one input: what was written, how likely, where was looked, and for which group."""
-
-    text: str
-    log_prob: float
-    finished: bool
-    labels: list[str]
-    looks: dict[str, Tensor]
-    group: str = ""
+    source_ends: Literal["open", "end"] = "open"
+    "end: a source ends with the token of the end, as a target does; models of Marian are trained so."
 
 
 class TextCorpus:
@@ -74,13 +70,17 @@ class TextCorpus:
 class Task:
     """Everything around a model that reads and writes text."""
 
-    def __init__(self, config: Config, source: Tokenizer, target: Tokenizer) -> None:
+    writes_text = True
+
+    def __init__(self, config: Config, source: Tokenizer | Imported, target: Tokenizer | Imported) -> None:
         self.config, self.source, self.target = config, source, target
 
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the tokenizers from the training data."""
         sources, targets = [pair.source for pair in splits.train], [pair.target for pair in splits.train]
+        if config.starts == "group" and not any(pair.group for pair in splits.train):
+            raise DataError("task.starts=group: expected pairs with a group, a language say, in a third column, got none")
         if config.starts == "group":
             targets += [f"<{name}>" for name in _group_names(splits.train)] * tokens.min_count
         if config.shared:
@@ -100,9 +100,9 @@ class Task:
     def load(cls, config: Config, run: Path) -> "Task":
         """Read them again."""
         if config.shared:
-            both = Tokenizer.load(run / "tokenizer.json")
+            both = imported.load(run / "tokenizer.json")
             return cls(config, both, both)
-        return cls(config, Tokenizer.load(run / "source.tokenizer.json"), Tokenizer.load(run / "target.tokenizer.json"))
+        return cls(config, imported.load(run / "source.tokenizer.json"), imported.load(run / "target.tokenizer.json"))
 
     def sizes(self) -> dict[str, int]:
         """What a model is made for."""
@@ -110,7 +110,7 @@ class Task:
 
     def corpus(self, pairs: Sequence[Pair]) -> TextCorpus:
         """The pairs as tokens; a target ends with END."""
-        sources = self.source.encode_batch([pair.source for pair in pairs])
+        sources = self._ended(self.source.encode_batch([pair.source for pair in pairs]))
         targets = [[*row, END] for row in self.target.encode_batch([pair.target for pair in pairs])]
         for number, row in enumerate(zip(sources, targets, strict=True), 1):
             if not row[0]:
@@ -121,7 +121,7 @@ class Task:
 
     def groups(self) -> list[str]:
         """What the writer can be told to write, languages say; one nameless group if it always starts alike."""
-        return self.target.marks if self.config.starts == "group" else [""]
+        return list(self.target.marks) if self.config.starts == "group" else [""]
 
     def first(self, group: str) -> int:
         """The token that a text of this group starts from."""
@@ -130,6 +130,10 @@ class Task:
         if group not in self.target.marks:
             raise UnknownName("group to write", group, self.target.marks)
         return self.target.encode(f"<{group}>")[0]
+
+    def _ended(self, rows: list[list[int]]) -> list[list[int]]:
+        """Sources as the model reads them; one without tokens stays so."""
+        return [[*row, END] if row else row for row in rows] if self.config.source_ends == "end" else rows
 
     def _check(self, length: int, where: str) -> None:
         if length > self.config.longest:
@@ -155,7 +159,7 @@ class Task:
         """
         left = iter(texts)
         while window := list(islice(left, WINDOW)):
-            rows = self.source.encode_batch(window)
+            rows = self.source.encode_batch(["" if text.isspace() else text for text in window])
             for number, row in enumerate(rows, first + 1):
                 if not split:
                     self._check(len(row), f"line {number}")
@@ -165,31 +169,49 @@ class Task:
     def _window(
         self, model: Any, whole: list[list[int]], first: int, config: SearchConfig, looks: bool, groups: Sequence[str]
     ) -> list[list[Prediction]]:
-        rows, owners = pieces(whole, self.config.longest)
+        cut, owners = pieces(whole, self.config.longest)
+        rows = self._ended(cut)
         # By piece and group; nothing is asked of the model for an empty one.
-        found = [[[] if row else [Prediction("", 0.0, True, [], {}, group)] for group in groups] for row in rows]
+        empty = [[Prediction("", 0.0, True, [], {}, group)] * config.n_best for group in groups]
+        found: list[list[list[Prediction]]] = [[[] for _ in groups] if row else list(empty) for row in rows]
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
-        for chosen in _cut(order, rows):
-            source, lengths = padded([rows[i] for i in chosen])
-            with torch.inference_mode():
-                memory = model.eval().read(source, lengths)
-            positions = [first + owners[i] for i in chosen]
-            for number, group in enumerate(groups):
-                starts = [self.first(group)] * len(chosen)
-                best = search(model, memory, config, inputs=len(chosen), looks=looks, positions=positions, first=starts)
-                for i, hypotheses in zip(chosen, best, strict=True):
-                    found[i][number] = [self._told(hypothesis, len(rows[i]), group) for hypothesis in hypotheses]
+        with at_rest():
+            for chosen in batches.cut(order, [len(row) for row in rows], BATCH_TOKENS):
+                positions = [first + owners[i] for i in chosen]
+                written = self._written_by(model, [rows[i] for i in chosen], positions, config, looks, groups)
+                for i, texts in zip(chosen, written, strict=True):
+                    found[i] = texts
         return [
             [one for parts in zip(*own, strict=True) for one in _joined(parts)]
             for own in gathered(found, owners, len(whole))
         ]
 
+    def _written_by(
+        self,
+        model: Any,
+        rows: list[list[int]],
+        positions: list[int],
+        config: SearchConfig,
+        looks: bool,
+        groups: Sequence[str],
+    ) -> list[list[list[Prediction]]]:
+        """The texts of one batch, by row and group; it is read once."""
+        source, lengths = padded(rows)
+        found: list[list[list[Prediction]]] = [[] for _ in rows]
+        with torch.inference_mode():
+            memory = model.eval().read(source, lengths)
+            for group in groups:
+                starts = [self.first(group)] * len(rows)
+                best = search(model, memory, config, inputs=len(rows), looks=looks, positions=positions, first=starts)
+                for texts, row, hypotheses in zip(found, rows, best, strict=True):
+                    texts.append([self._told(hypothesis, len(row), group) for hypothesis in hypotheses])
+        return found
+
     def _told(self, hypothesis: Hypothesis, length: int, group: str) -> Prediction:
         labels = self.target.labels([*hypothesis.tokens, END] if hypothesis.finished else hypothesis.tokens)
         # A look at the source has as many keys as its batch's longest; one at what was written has one more at each step.
         looks = {
-            name: weights if name.endswith("written") else weights[..., :length]
-            for name, weights in hypothesis.looks.items()
+            name: weights if name.endswith(WRITTEN) else weights[..., :length] for name, weights in hypothesis.looks.items()
         }
         text = self.target.decode(hypothesis.tokens)
         return Prediction(text, hypothesis.log_prob, hypothesis.finished, labels, looks, group)
@@ -221,10 +243,7 @@ class Task:
         if not pairs:
             raise DataError("expected examples to be judged on, got none")
         corpus = self.corpus(pairs)
-        # What the target's tokens spell: words may be spaced and cased otherwise than the text was.
-        right = [
-            UNKNOWN not in row and text == self.target.decode(row) for row, text in zip(corpus.targets, texts, strict=True)
-        ]
+        right = self._right(corpus.targets, texts)
         parts = {name: [i for i, pair in enumerate(pairs) if pair.group == name] for name in _group_names(pairs)}
         losses = {name: _loss(model, corpus, chosen) for name, chosen in parts.items()}
         loss, tokens = map(sum, zip(*losses.values(), strict=True))
@@ -240,22 +259,21 @@ class Task:
             for name, chosen in parts.items()
         }
 
-    def by_length(self, pairs: Sequence[Pair], texts: Sequence[str], bins: int = 5) -> list[dict[str, float]]:
-        """The scores of texts whose sources have about the same number of words: shortest, longest, how many, scores.
-
-        The bins hold about as many pairs each; equal lengths are never parted.
-        """
+    def by_length(self, pairs: Sequence[Pair], texts: Sequence[str]) -> list[dict[str, float]]:
+        """The scores of texts whose sources have about the same number of words: from, to, how many, scores."""
         words = [len(pair.source.split()) for pair in pairs]
-        order = sorted(range(len(pairs)), key=lambda i: words[i])
-        edges = sorted({words[order[len(order) * number // bins]] for number in range(bins)})
+        right = self._right(self.target.encode_batch([pair.target for pair in pairs]), texts)
         found = []
-        for low, high in zip(edges, [*edges[1:], words[order[-1]] + 1], strict=True):
-            chosen = [i for i in order if low <= words[i] < high]
-            right = [texts[i] == pairs[i].target for i in chosen]
+        for low, high in bounds(words):
+            chosen = [i for i, count in enumerate(words) if low <= count <= high]
             overlap = self._overlap([texts[i] for i in chosen], [pairs[i].target for i in chosen])
-            facts = {"shortest": low, "longest": words[chosen[-1]], "examples": len(chosen)}
-            found.append({**facts, "exact": sum(right) / len(chosen), **overlap})
+            facts = {"shortest": low, "longest": high, "examples": len(chosen)}
+            found.append({**facts, "exact": sum(right[i] for i in chosen) / len(chosen), **overlap})
         return found
+
+    def _right(self, targets: Sequence[Sequence[int]], texts: Sequence[str]) -> list[bool]:
+        """Whether each text is what the target's tokens spell: words may be spaced and cased otherwise than they were."""
+        return [UNKNOWN not in row and text == self.target.decode(row) for row, text in zip(targets, texts, strict=True)]
 
     def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
         loss = total / tokens
@@ -283,22 +301,57 @@ class Task:
         """−log p of all targets together, and the number of their tokens, END included."""
         return _loss(model, self.corpus(pairs), range(len(pairs)))
 
-    def scenes(self, text: str, predictions: Sequence[Prediction], kind: str) -> list[Scene]:
-        """A picture of each prediction for this text."""
-        sides = {"source": Side(PLACES[kind], self.source.pieces(text))}
+    def begin(self, model: System, splits: Splits) -> None:
+        """Nothing is known before the first step."""
+
+    def kept(self) -> None:
+        """Examples stay in their files."""
+
+    def details(self, pairs: Sequence[Pair], texts: Sequence[str]) -> dict[str, Any]:
+        """Nothing beside the scores."""
+        return {}
+
+    def reading(self, model: System, text: str) -> dict[str, Tensor]:
+        """Where each place of the text looked while it was read, (heads, places, places); empty where none looked."""
+        (row,) = self._ended([self.source.encode(text)])
+        if not row:
+            return {}
+        with torch.inference_mode():
+            found = model.eval().reading(*padded([row]))
+        return {name: weights[0].cpu().float() for name, weights in found.items()}
+
+    def scenes(
+        self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
+    ) -> list[Scene]:
+        """A picture of each prediction for this text: its looks at the source, at what stood before each token, and those
+        of `reading`, which are the same for all."""
+        end = [SPECIALS[END]] if self.config.source_ends == "end" else []
+        sides = {"source": Side(PLACES[kind], [*self.source.pieces(text), *end])}
+        own = [Look(name, "source", "source", weights.numpy()) for name, weights in (reading or {}).items()]
         return [
             Scene(
                 f"{text} → {prediction.text}",
-                {**sides, "target": Side(PLACES[kind], prediction.labels)},
-                [Look(name, "target", "source", weights.numpy()) for name, weights in _at_source(prediction)],
+                {**sides, **self._written(prediction, kind)},
+                [*_looks(prediction), *own],
                 {"log_prob": prediction.log_prob},
             )
             for prediction in predictions
         ]
 
+    def _written(self, prediction: Prediction, kind: str) -> dict[str, Side]:
+        """What was written; and, where that was looked at, what stood before each of its tokens."""
+        sides = {"target": Side(PLACES[kind], prediction.labels)}
+        if any(name.endswith(WRITTEN) for name in prediction.looks):
+            start = self.target.labels([self.first(prediction.group)])
+            sides["before"] = Side(PLACES[kind], [*start, *prediction.labels[:-1]])
+        return sides
 
-def _at_source(prediction: Prediction) -> list[tuple[str, Tensor]]:
-    return [(name, weights) for name, weights in prediction.looks.items() if not name.endswith("written")]
+
+def _looks(prediction: Prediction) -> list[Look]:
+    """The looks at the source first, which are what is shown unless another is asked for."""
+    order = sorted(prediction.looks, key=lambda name: name.endswith(WRITTEN))
+    keys = {name: "before" if name.endswith(WRITTEN) else "source" for name in order}
+    return [Look(name, "target", keys[name], prediction.looks[name].numpy()) for name in order]
 
 
 def _group_names(pairs: Sequence[Pair]) -> list[str]:
@@ -327,21 +380,9 @@ def _loss(model: System, corpus: TextCorpus, chosen: Sequence[int]) -> tuple[flo
     order = sorted(chosen, key=lambda i: (len(corpus.sources[i]), len(corpus.targets[i])))
     total, tokens = 0.0, 0
     model.eval()
-    for indices in _cut(order, corpus.sources):
+    for indices in batches.cut(order, corpus.lengths[:, 0].tolist(), BATCH_TOKENS):
         batch = corpus.batch(indices)
         with torch.inference_mode():
             total += float(model.loss(batch))
         tokens += batch.tokens
     return total, tokens
-
-
-def _cut(order: list[int], rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Batches of inputs sorted by length, each within the budget."""
-    batch: list[int] = []
-    for i in order:
-        if batch and (len(batch) + 1) * len(rows[i]) > BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch

@@ -39,6 +39,8 @@ class Config:
     "Width of the writer's state, and of the reader's in each direction."
     readout: Count = 128
     "Width of the layer before the output (maxout of pairs); 0: none, the output reads the state alone."
+    readout_reads: Literal["new", "last"] = "new"
+    "The state that this layer reads: the one that has seen the context, or the one before it, as in the paper's appendix."
     cell: Literal["gru", "lstm"] = "gru"
     "The recurrent unit, of reader and writer."
     layers: Positive = 1
@@ -130,7 +132,7 @@ class Model(System):
         words = self.dropout(self.target_embedding(batch.before().t()))
         gates = F.linear(words, self.word_weight, self.word_bias)
         states, contexts = self._write(gates, memory) if self._has_kernel(memory) else self._loop(gates, memory)
-        read = self._read_out(states, contexts, words)
+        read = self._read_out(self._told(self._hidden(memory.start), states), contexts, words)
         live = torch.arange(len(words))[:, None] < batch.target_lengths
         if not live.all():  # nobody is asked for what follows the end
             read = read[live]
@@ -192,7 +194,8 @@ class Model(System):
         a = F.linear(hidden, self.state_weight, self.state_bias)
         following = cells.step(self.cell, x.flatten(0, 1), a.flatten(0, 1), state.hidden.flatten(0, 1))
         following = following.unflatten(0, tokens.shape)
-        read = self._read_out(self._hidden(following), attended.context, words)
+        told = hidden if self.config.readout_reads == "last" else self._hidden(following)
+        read = self._read_out(told, attended.context, words)
         log_probs = torch.log_softmax(self.output(read), -1)
         return Step(log_probs, State(state.memory, following), lambda: {"attention": attended.weights()[:, :, None]})
 
@@ -200,6 +203,10 @@ class Model(System):
         """Context c_i from the last state s_{i-1} (eq. 5–6)."""
         query = query if isinstance(query, Prepared) else self.query_map(query)
         return attend(query, memory.keys, memory.values, score=self.score, mask=memory.mask, normalize=self.normalize)
+
+    def _told(self, start: Float[Tensor, "B H"], states: Float[Tensor, "T B H"]) -> Float[Tensor, "T B H"]:
+        """The states that the deep output reads."""
+        return states if self.config.readout_reads == "new" else torch.cat((start[None], states[:-1]))
 
     def _read_out(self, states: Tensor, contexts: Tensor, words: Tensor) -> Tensor:
         """The deep output's layer of maxout pairs (A.2.2)."""

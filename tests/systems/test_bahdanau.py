@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from saccade.attention.scores import SCORES
-from saccade.data.text import TextBatch, text_batch
-from saccade.data.tokenizers import END, START
+from saccade.data.text import TextBatch
+from saccade.data.tokenizers import START
 from saccade.errors import ShapeError, UnknownName
-from saccade.systems.rnn_attention import Config, Model
+from saccade.systems.bahdanau import Config, Model
+from saccade.training.settings import base, resolve
 
-from .samples import SIZE, batch, close, gradients, model
+from .samples import SIZE, batch, close, gradients, learn_to_copy, model
 
 CELLS = ("gru", "lstm")
 NORMALIZERS = ("softmax", "sparsemax", "entmax15")
@@ -33,7 +34,7 @@ def stepped_loss(made: Model, given: TextBatch) -> Tensor:
 
 def made(seed: int = 7, **keys: Any) -> Model:
     torch.manual_seed(seed)
-    built: Model = model("rnn_attention", loud=1.0, **{"embedding": 5, "hidden": 6, "readout": 4, **keys})
+    built: Model = model("bahdanau", loud=1.0, **{"embedding": 5, "hidden": 6, "readout": 4, **keys})
     return built
 
 
@@ -65,6 +66,21 @@ def test_its_loss_is_plain_autograd_over_its_steps(score: str, cell: str, direct
     close(gradients(one, ours), gradients(one, theirs), 1e-9)
 
 
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_deep_output_may_read_the_state_before(cell: str) -> None:
+    """As the paper's appendix has it; search and training agree on it, and it is another model."""
+    one = made(cell=cell, readout_reads="last").double()
+    ours, theirs = one.loss(batch()), stepped_loss(one, batch())
+    torch.testing.assert_close(ours, theirs.to(ours.dtype), atol=1e-9, rtol=1e-9)
+    close(gradients(one, ours), gradients(one, theirs), 1e-9)
+    assert (made(cell=cell).double().loss(batch()) - ours).abs().item() > 1e-3
+
+
+def test_it_still_answers_to_its_first_name() -> None:
+    first, now = (resolve(base(name), ["data.train=my.tsv"]) for name in ("rnn_attention", "bahdanau"))
+    assert first.model == now.model
+
+
 @pytest.mark.parametrize("score", sorted(SCORES))
 @pytest.mark.parametrize(("cell", "directions", "layers"), [("gru", 2, 1), ("lstm", 2, 2), ("gru", 1, 1), ("lstm", 1, 1)])
 def test_kernels_change_nothing_but_the_last_digits(
@@ -92,17 +108,7 @@ def test_its_steps_in_sequence_are_its_training_loss(cell: str, normalize: str) 
 def test_a_copy_is_learned(cell: str) -> None:
     torch.manual_seed(0)
     one = Model(Config(embedding=24, hidden=32, readout=16, cell=cell), source_size=SIZE, target_size=SIZE)  # type: ignore[arg-type]
-    optimizer = torch.optim.Adam(one.parameters(), 0.02)
-    generator, losses = torch.Generator().manual_seed(1), []
-    for _ in range(60):
-        sources = [torch.randint(3, SIZE, (length,), generator=generator).tolist() for length in (2, 3, 4, 3) * 8]
-        given = text_batch(sources, [[*row, END] for row in sources])
-        loss = one.loss(given) / given.tokens
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(one.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss.item())
+    losses = learn_to_copy(one, 60, (2, 3, 4, 3))
     assert losses[0] > 2
     assert sum(losses[-5:]) / 5 < losses[0] / 4
 

@@ -1,0 +1,195 @@
+"""Graphs whose nodes have features and labels, and your own as two CSV files.
+
+    data.nodes=nodes.csv    id, label, and split (train, valid, test) if you like; every other column is a feature
+    data.edges=edges.csv    source, target by the nodes' ids; every other column is a feature of the edge
+
+The first line names the columns. An empty label is an unknown one. Edges lead both ways unless data.directed is true: each
+is then listed from source to target and back, with the same features. Self loops are left out (a layer adds its own), and
+so is an edge that is listed again, unless edges have features: then it is an error, for nobody could tell which one holds.
+"""
+
+import csv
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.data.examples import in_order
+from saccade.data.pickles import Csr
+from saccade.errors import DataError, UsageError
+
+Integers = NDArray[np.int64]
+SPLITS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class GraphData:
+    """A graph whose nodes are to be labeled; a label of -1 is not known.
+
+    Shapes: features N rows, labels (N), edge_index (2, E) from row 0 to row 1, edge_features (E, F)
+    """
+
+    features: Csr
+    labels: Integers
+    edge_index: Integers
+    train: Integers
+    valid: Integers
+    test: Integers
+    classes: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+    """The nodes' names; empty: their numbers."""
+    edge_features: NDArray[np.float32] | None = None
+
+    def fingerprint(self) -> str:
+        """A short name for exactly this graph, and the nodes to learn from."""
+        digest = hashlib.sha256()
+        arrays = (*self.features[:3], self.labels, self.edge_index, self.train, self.edge_features)
+        for array in arrays:
+            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Where the nodes and edges are."""
+
+    nodes: str = ""
+    """CSV of the nodes: id, label, perhaps split, and features."""
+    edges: str = ""
+    """CSV of the edges: source, target, and perhaps features."""
+    directed: bool = False
+    """Whether an edge leads only from its source to its target."""
+
+
+def load(config: Config) -> GraphData:
+    """The graph of both files."""
+    if not config.nodes or not config.edges:
+        raise UsageError("data.nodes and data.edges: expected two CSV files, got one or none; fix: data.nodes=nodes.csv")
+    nodes = _Table(Path(config.nodes), ("id", "label"))
+    names, labels = nodes.column("id"), nodes.column("label")
+    numbers = {name: number for number, name in enumerate(names)}
+    if len(numbers) < len(names):
+        raise DataError(f"{config.nodes}: expected each id once, got {_double(names)!r} twice; name nodes apart")
+    classes = tuple(in_order(set(labels) - {""}))
+    known = {name: number for number, name in enumerate(classes)} | {"": -1}
+    found = np.array([known[label] for label in labels], np.int64)
+    edges = _Table(Path(config.edges), ("source", "target"))
+    ends = np.array([[_number(numbers, edges, name) for name in edges.column(side)] for side in edges.wanted], np.int64)
+    edge_index, features = _edges(ends.reshape(2, -1), edges, config.directed)
+    dense = nodes.numbers(("id", "label", "split"))
+    train, valid, test = _parts(nodes, found)
+    return GraphData(sparse(dense), found, edge_index, train, valid, test, classes, tuple(names), features)
+
+
+def both_ways(ends: Integers, nodes: int) -> Integers:
+    """Undirected edges, each once from either end, without self loops, sorted by source and target."""
+    source, target = np.concatenate((ends, ends[::-1]), 1)
+    codes = np.unique((source * nodes + target)[source != target])
+    return np.stack((codes // nodes, codes % nodes))
+
+
+def sparse(dense: NDArray[np.float32]) -> Csr:
+    """A matrix by its rows."""
+    rows, columns = dense.nonzero()
+    starts = np.concatenate(([0], np.bincount(rows, minlength=len(dense)).cumsum()))
+    return Csr(starts.astype(np.int64), columns.astype(np.int64), dense[rows, columns].astype(np.float32), dense.shape[1])
+
+
+def row_normalized(features: Csr) -> Csr:
+    """Every row over its sum; a row of zeros stays so."""
+    rows = features.rows()
+    sums = np.bincount(rows, features.values, len(features.starts) - 1)[rows]
+    safe = np.where(sums == 0, 1, sums)
+    return features._replace(values=(features.values / safe).astype(np.float32))
+
+
+class _Table:
+    """A CSV file: its header, and its rows as texts."""
+
+    def __init__(self, path: Path, wanted: tuple[str, ...]) -> None:
+        self.path, self.wanted = path, wanted
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                header, *self.rows = [row for row in csv.reader(file, strict=True) if row] or [[]]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DataError(f"{path}: cannot be read as CSV in UTF-8 ({reason})") from None
+        self.header = [name.strip() for name in header]
+        for name in wanted:
+            if name not in self.header:
+                raise DataError(
+                    f"{path}: expected a column {name!r} in the first line, got {', '.join(header) or 'nothing'}"
+                )
+        for number, row in enumerate(self.rows, 2):
+            if len(row) != len(header):
+                raise DataError(f"{path}: row {number}: expected {len(header)} columns, got {len(row)}; mend the row")
+
+    def column(self, name: str) -> list[str]:
+        place = self.header.index(name)
+        return [row[place].strip() for row in self.rows]
+
+    def numbers(self, without: tuple[str, ...]) -> NDArray[np.float32]:
+        """All other columns, (rows, columns)."""
+        places = [place for place, name in enumerate(self.header) if name not in without]
+        return np.array(list(self._numbers(places)), np.float32).reshape(len(self.rows), len(places))
+
+    def _numbers(self, places: list[int]) -> Iterator[list[float]]:
+        for number, row in enumerate(self.rows, 2):
+            try:
+                found = [float(row[place]) for place in places]
+            except ValueError:
+                found = [float("nan")]
+            if not np.isfinite(np.array(found).astype(np.float32)).all():
+                raise DataError(f"{self.path}: row {number}: expected finite numbers as features, got {','.join(row)!r}")
+            yield found
+
+
+def _number(numbers: dict[str, int], edges: _Table, name: str) -> int:
+    if name not in numbers:
+        raise DataError(f"{edges.path}: expected ids of the nodes' file, got {name!r}; add the node, or leave the edge out")
+    return numbers[name]
+
+
+def _double(names: list[str]) -> str:
+    """The commonest name."""
+    return Counter(names).most_common(1)[0][0]
+
+
+def _edges(ends: Integers, table: _Table, directed: bool) -> tuple[Integers, NDArray[np.float32] | None]:
+    """The edges and their features, self loops and doubles left out."""
+    nodes = int(ends.max()) + 1 if ends.size else 1
+    if table.header == list(table.wanted) or len(table.header) == 2:
+        if not directed:
+            return both_ways(ends, nodes), None
+        codes = np.unique((ends[0] * nodes + ends[1])[ends[0] != ends[1]])
+        return np.stack((codes // nodes, codes % nodes)), None
+    features = table.numbers(table.wanted)
+    proper = ends[0] != ends[1]
+    ends, features = ends[:, proper], features[proper]
+    if not directed:
+        ends, features = np.concatenate((ends, ends[::-1]), 1), np.concatenate((features, features))
+    codes, first = np.unique(ends[0] * nodes + ends[1], return_index=True)
+    if len(codes) < ends.shape[1]:
+        hint = "" if directed else ", from either end"
+        raise DataError(f"{table.path}: expected each edge with features once{hint}, got one twice; leave one out")
+    return ends[:, first], features[first]
+
+
+def _parts(table: _Table, labels: Integers) -> list[Integers]:
+    """Nodes to learn from, to choose by and to be judged on; without a column for it, all that have labels are the first."""
+    if "split" not in table.header:
+        return [np.flatnonzero(labels >= 0), np.zeros(0, np.int64), np.zeros(0, np.int64)]
+    told = np.array(table.column("split"), dtype=str)
+    for name in sorted(set(told.tolist()) - {"", *SPLITS}):
+        raise DataError(f"{table.path}: expected train, valid, test or nothing as split, got {name!r}")
+    parts = [np.flatnonzero(told == name) for name in SPLITS]
+    for part in parts:
+        if (labels[part] < 0).any():
+            raise DataError(
+                f"{table.path}: expected a label for each node that has a split, got none for one; leave split empty"
+            )
+    return parts

@@ -1,0 +1,99 @@
+"""Bags of words and of n-grams (Salton and McGill 1983; Iyyer et al. 2015; Joulin et al. 2016).
+
+Reads: the words of a text and, if asked for, its short runs of words, without regard to their order.
+Attends: to all of them alike.
+Writes: a label, from their mean or their sum.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.config import Count, Positive, Share
+from saccade.data.text import LabeledTexts
+from saccade.errors import UsageError
+from saccade.systems.system import Labeler
+
+TASK = "text_to_label"
+PRIME = 1_000_003  # spreads pairs of words over the buckets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What counts as a feature, and how features become a label."""
+
+    features: Literal["vectors", "binary"] = "vectors"
+    "vectors: each word has a learned vector; binary: a weight for each label, counted once however often a word comes."
+    width: Positive = 100
+    "Width of the vectors."
+    ngrams: Literal[1, 2, 3] = 1
+    "Longest run of words that is a feature of its own."
+    buckets: Positive = 100_000
+    "Runs of two and more words share so many vectors, found by a hash."
+    pool: Literal["mean", "sum"] = "mean"
+    "How the vectors become one."
+    hidden: Count = 0
+    "Width of a layer between them and the label (Iyyer's deep averaging); 0: none."
+    word_dropout: Share = 0.0
+    "Share of the words struck out of a text in training."
+    dropout: Share = 0.3
+    "Share of the numbers struck out of the pooled text in training."
+
+    def __post_init__(self) -> None:
+        if self.features == "binary" and self.hidden:
+            raise UsageError(f"hidden: binary features are the label's weights themselves, expected 0, got {self.hidden}")
+
+
+class Model(Labeler):
+    """Vectors of words and runs of words, added up, and a linear layer or two."""
+
+    def __init__(self, config: Config, source_size: int, labels: int) -> None:
+        super().__init__()
+        self.config, self.source_size = config, source_size
+        binary = config.features == "binary"
+        width = labels if binary else config.width
+        self.embedding = nn.Embedding(source_size + (config.buckets if config.ngrams > 1 else 0), width)
+        nn.init.normal_(self.embedding.weight, std=0.0 if binary else 0.1)
+        self.dropout = nn.Dropout(config.dropout)
+        middle = [nn.Linear(width, config.hidden), nn.ReLU(), nn.Dropout(config.dropout)] if config.hidden else []
+        self.bias = nn.Parameter(torch.zeros(labels)) if binary else None
+        self.output = nn.Identity() if binary else nn.Sequential(*middle, nn.Linear(config.hidden or width, labels))
+
+    def forward(self, batch: LabeledTexts) -> Float[Tensor, "B labels"]:
+        features, share = self.features(batch)
+        pooled = F.embedding_bag(features, self.embedding.weight, mode="sum", per_sample_weights=share)
+        if self.bias is not None:
+            return pooled + self.bias
+        logits: Tensor = self.output(self.dropout(pooled))
+        return logits
+
+    def features(self, batch: LabeledTexts) -> tuple[Int[Tensor, "B F"], Float[Tensor, "B F"]]:
+        """The numbers of all features, and how much each counts; 0 for padding and what is struck out."""
+        live = torch.arange(batch.source.shape[1]) < batch.lengths[:, None]
+        found, counted = [batch.source], [live]
+        run = batch.source
+        for length in range(1, self.config.ngrams):
+            run = (run[:, :-1] * PRIME + batch.source[:, length:]) % (2**31 - 1)
+            found.append(run % self.config.buckets + self.source_size)
+            counted.append(live[:, length:])
+        features, there = torch.cat(found, 1), torch.cat(counted, 1)
+        if self.config.features == "binary":
+            features, there = once(features, there)
+        share = there.to(self.embedding.weight.dtype)
+        if self.training and self.config.word_dropout:
+            share = share * (torch.rand_like(share) >= self.config.word_dropout)
+        if self.config.pool == "mean" and self.config.features == "vectors":
+            share = share / share.sum(1, keepdim=True).clamp(min=1)
+        return features, share
+
+
+def once(features: Int[Tensor, "B F"], there: Tensor) -> tuple[Tensor, Tensor]:
+    """Each feature of a text counted once: in order, those that equal their neighbor do not count."""
+    ordered = features.masked_fill(~there, -1).sort(1).values
+    first = torch.ones_like(there)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    return ordered.clamp(min=0), first & (ordered >= 0)

@@ -1,0 +1,81 @@
+"""Attention over the words of a text (Wang et al. 2016; one level of Yang et al. 2016).
+
+Reads: the words of a text, each by itself, or with its neighbors by a GRU in both directions.
+Attends: a query, learned or the mean of the text's own words, to every word.
+Writes: a label, from the sum of the words under those weights.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention import Mask, attend, lengths
+from saccade.config import Positive, Share
+from saccade.data.text import LabeledTexts
+from saccade.data.tokenizers import PAD
+from saccade.layers.pooling import AttentionPool
+from saccade.layers.recurrent import RecurrentReader
+from saccade.systems.system import Labeler
+
+TASK = "text_to_label"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes, and who asks."""
+
+    embedding: Positive = 100
+    "Width of the vectors of words."
+    reader: Literal["none", "gru"] = "none"
+    "none: words stand by themselves, and their order does not matter; gru: each is read with its neighbors."
+    hidden: Positive = 64
+    "Width of the GRU in each direction, and of the layer that weighs words."
+    pool: Literal["attention", "mean"] = "attention"
+    "attention: words count by their weights; mean: all alike, the control."
+    query: Literal["learned", "context"] = "learned"
+    "Who asks. learned: one vector for all texts; context: the mean of the text's own words."
+    normalize: str = "softmax"
+    "How scores become weights: softmax, sparsemax, entmax15 …"
+    dropout: Share = 0.3
+    "Share of the numbers struck out of words' vectors and of the pooled text in training."
+
+
+class Model(Labeler):
+    """The words, pooled, and a linear layer."""
+
+    def __init__(self, config: Config, source_size: int, labels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=0.1)
+        self.reader = RecurrentReader(config.embedding, config.hidden) if config.reader == "gru" else None
+        width = 2 * config.hidden if config.reader == "gru" else config.embedding
+        self.pool = AttentionPool(width, config.hidden, config.normalize) if config.pool == "attention" else None
+        self.output = nn.Linear(width, labels)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, batch: LabeledTexts) -> Float[Tensor, "B labels"]:
+        words, mask = self.words(batch), lengths(batch.lengths)
+        if self.pool is None:
+            pooled = mean(words, mask)
+        else:
+            pooled = self.pool(words, mask, mean(words, mask) if self.config.query == "context" else None)
+        logits: Tensor = self.output(self.dropout(pooled))
+        return logits
+
+    def words(self, batch: LabeledTexts) -> Float[Tensor, "B K D"]:
+        """A vector for each word."""
+        words: Tensor = self.dropout(self.embedding(batch.source))
+        if self.reader is None:
+            return words
+        live = torch.arange(words.shape[1]) < batch.lengths[:, None]
+        states: Tensor = self.reader(words.transpose(0, 1).contiguous(), live.T.contiguous())[0]
+        return states.transpose(0, 1)
+
+
+def mean(words: Float[Tensor, "B K D"], mask: Mask) -> Float[Tensor, "B D"]:
+    """All words alike: attention with a constant score."""
+    return attend(words.new_zeros(len(words), 1, words.shape[-1]), words, words, score="constant", mask=mask).context[:, 0]

@@ -1,0 +1,146 @@
+"""Text to label: sentences to classes, reviews to stars. A tokenizer, batches, prediction and pictures."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from saccade.config import Positive
+from saccade.data import tokenizers
+from saccade.data.batches import cut
+from saccade.data.examples import Pair, Splits
+from saccade.data.text import LabeledTexts, padded
+from saccade.data.tokenizers import Tokenizer
+from saccade.errors import DataError
+from saccade.search import Config as SearchConfig
+from saccade.systems.system import Labeler, System
+from saccade.tasks.labels import Labels, LabelTask, Metric
+from saccade.tasks.lengths import bounds
+from saccade.tasks.prediction import Prediction
+from saccade.view.trace import Look, Scene, Side
+
+DATA = Splits
+WINDOW = 2000  # inputs that are sorted by length and read together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How texts become tokens, and what counts as best."""
+
+    longest: Positive = 1000
+    "Tokens that are read of a text at most; what follows is not read."
+    metric: Metric = "accuracy"
+    "What the best checkpoint is chosen by: accuracy, macro_f1, auc or loss."
+
+
+class TextCorpus:
+    """Encoded texts with their labels."""
+
+    def __init__(self, sources: list[list[int]], labels: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        self.sources, self.labels = sources, labels
+        self.lengths = np.array([len(source) for source in sources], dtype=np.int64)
+
+    def batch(self, indices: Any) -> LabeledTexts:
+        """The batch of these examples."""
+        source, lengths = padded([self.sources[i] for i in indices])
+        if source.shape[1] == 0:  # all are empty: layers expect a place, if only one of padding
+            source = source.new_zeros(len(source), 1)
+        return LabeledTexts(source, lengths, torch.from_numpy(self.labels[list(indices)]))
+
+
+class Task(LabelTask):
+    """Everything around a model that reads a text and says its label."""
+
+    def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels) -> None:
+        super().__init__(labels, config.metric)
+        self.config, self.tokenizer = config, tokenizer
+
+    @classmethod
+    def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
+        """Learn the tokenizer and the labels from the training data."""
+        labels = Labels.of(splits)
+        return cls(config, tokenizers.train([pair.source for pair in splits.train], tokens), labels)
+
+    def save(self, run: Path) -> None:
+        """Write both into the run."""
+        self.tokenizer.save(run / "tokenizer.json")
+        self.labels.save(run)
+
+    @classmethod
+    def load(cls, config: Config, run: Path) -> "Task":
+        """Read them again."""
+        return cls(config, Tokenizer.load(run / "tokenizer.json"), Labels.load(run))
+
+    def sizes(self) -> dict[str, int]:
+        """What a model is made for."""
+        return {"source_size": self.tokenizer.size, "labels": len(self.labels.names)}
+
+    def corpus(self, pairs: Sequence[Pair]) -> TextCorpus:
+        """The texts as tokens."""
+        return TextCorpus(self._rows([pair.source for pair in pairs]), self.labels.numbers(pairs))
+
+    def _rows(self, texts: Sequence[str]) -> list[list[int]]:
+        return [row[: self.config.longest] for row in self.tokenizer.encode_batch(texts)]
+
+    def predict(
+        self,
+        model: Labeler,
+        texts: Iterable[str],
+        search_config: SearchConfig,
+        *,
+        looks: bool = False,
+        groups: Sequence[str] = ("",),
+    ) -> Iterator[list[Prediction]]:
+        """The most probable labels of each text, `n_best` of them, in the order of the texts."""
+        left = iter(texts)
+        while window := list(islice(left, WINDOW)):
+            rows = self._rows(window)
+            corpus = TextCorpus(rows, np.zeros(len(rows), dtype=np.int64))
+            found: dict[int, list[Prediction]] = {}
+            order = np.argsort(corpus.lengths, kind="stable").tolist()
+            for chosen in cut(order, corpus.lengths.tolist(), self.BUDGET):
+                with torch.inference_mode():
+                    batch = corpus.batch(chosen)
+                    logs = model.eval()(batch).log_softmax(-1)
+                    seen = model.glance(batch) if looks else {}
+                for place, i in enumerate(chosen):
+                    own = {name: weights[place, ..., : len(rows[i])] for name, weights in seen.items()}
+                    found[i] = self.ranked(logs[place], own, search_config.n_best)
+            yield from (found[i] for i in range(len(window)))
+
+    def by_length(self, pairs: Sequence[Pair], texts: Sequence[str]) -> list[dict[str, float]]:
+        """Accuracy for texts of about the same number of words: from, to, how many, score."""
+        words = [len(pair.source.split()) for pair in pairs]
+        right = [pair.target == text for pair, text in zip(pairs, texts, strict=True)]
+        found: list[dict[str, float]] = []
+        for low, high in bounds(words):
+            chosen = [i for i, count in enumerate(words) if low <= count <= high]
+            share = sum(right[i] for i in chosen) / len(chosen)
+            found.append({"shortest": low, "longest": high, "examples": len(chosen), "accuracy": share})
+        return found
+
+    def reading(self, model: System, text: str) -> dict[str, Tensor]:
+        """Looks come with the prediction."""
+        return {}
+
+    def scenes(
+        self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
+    ) -> list[Scene]:
+        """A picture of each prediction for this text: how much of it each word was."""
+        pieces = self.tokenizer.pieces(text)[: self.config.longest]
+        if not pieces:
+            raise DataError("there is nothing to look at: the text has no tokens")
+        return [
+            Scene(
+                f"{one.text}: {text}",
+                {"text": Side("words", pieces), "label": Side("label", one.labels)},
+                [Look(name, "label", "text", weights.float().numpy()) for name, weights in one.looks.items()],
+                {"probability": float(np.exp(one.log_prob))},
+            )
+            for one in predictions
+        ]

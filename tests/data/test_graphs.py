@@ -1,0 +1,91 @@
+"""Your own graph from two CSV files: what is read, and what is told of mistakes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from saccade.data.graphs import Config, GraphData, load
+from saccade.errors import DataError, UsageError
+
+NODES = "id,label,split,size,age\na,red,train,1,0\nb,blue,valid,0,2.5\nc,red,test,0,0\nd,,,3,4\n"
+EDGES = "source,target\na,b\nb,a\nc,d\nd,d\nc,d\n"
+
+
+def read(directory: Path, nodes: str = NODES, edges: str = EDGES, directed: bool = False) -> GraphData:
+    (directory / "nodes.csv").write_text(nodes, encoding="utf-8")
+    (directory / "edges.csv").write_text(edges, encoding="utf-8")
+    return load(Config(nodes=str(directory / "nodes.csv"), edges=str(directory / "edges.csv"), directed=directed))
+
+
+def test_nodes_and_edges_are_read(tmp_path: Path) -> None:
+    found = read(tmp_path)
+    assert found.nodes == ("a", "b", "c", "d")
+    assert found.classes == ("blue", "red")
+    assert found.labels.tolist() == [1, 0, 1, -1]
+    assert [part.tolist() for part in (found.train, found.valid, found.test)] == [[0], [1], [2]]
+    assert found.features.rows().tolist() == [0, 1, 3, 3]
+    assert found.features.columns.tolist() == [0, 1, 0, 1]
+    assert found.features.values.tolist() == [1, 2.5, 3, 4]
+    assert found.features.width == 2
+    assert found.edge_features is None
+
+
+@pytest.mark.parametrize(("directed", "edges"), [(False, [[0, 1, 2, 3], [1, 0, 3, 2]]), (True, [[0, 1, 2], [1, 0, 3]])])
+def test_edges_lead_both_ways_unless_told(tmp_path: Path, directed: bool, edges: list[list[int]]) -> None:
+    assert read(tmp_path, directed=directed).edge_index.tolist() == edges
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_features_go_with_their_edges(tmp_path: Path, directed: bool) -> None:
+    found = read(tmp_path, edges="weight,target,source\n5,c,d\n7,a,b\n9,a,a\n", directed=directed)
+    wanted = {(3, 2): 5.0, (1, 0): 7.0} | ({} if directed else {(2, 3): 5.0, (0, 1): 7.0})
+    assert found.edge_features is not None
+    told = zip(*found.edge_index.tolist(), found.edge_features[:, 0].tolist(), strict=True)
+    assert {(source, target): feature for source, target, feature in told} == wanted
+
+
+def test_without_a_split_all_that_have_labels_are_learned_from(tmp_path: Path) -> None:
+    found = read(tmp_path, "label,id\nx,1\n,2\ny,3\n", "source,target\n1,3\n")
+    assert [part.tolist() for part in (found.train, found.valid, found.test)] == [[0, 2], [], []]
+    assert found.features.width == 0
+    assert len(found.features.starts) == 4
+
+
+def test_a_graph_without_edges(tmp_path: Path) -> None:
+    found = read(tmp_path, edges="source,target\n")
+    assert found.edge_index.shape == (2, 0)
+    assert np.issubdtype(found.edge_index.dtype, np.integer)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "words"),
+    [
+        ("id\na\n", EDGES, "expected a column 'label'"),
+        ("", EDGES, "got nothing"),
+        (NODES + "a,red,train,1,1\n", EDGES, "got 'a' twice"),
+        (NODES + "e,red,train,1\n", EDGES, "row 6: expected 5 columns, got 4"),
+        (NODES + "e,red,train,1,much\n", EDGES, "row 6: expected finite numbers"),
+        (NODES + "e,red,train,1,inf\n", EDGES, "row 6: expected finite numbers"),
+        (NODES + "e,red,learn,1,1\n", EDGES, "got 'learn'"),
+        (NODES + "e,,train,1,1\n", EDGES, "expected a label for each node that has a split"),
+        (NODES, EDGES + "a,z\n", "got 'z'"),
+        (NODES, "source,target,weight\na,b,1\na,b,2\n", "expected each edge with features once"),
+        (NODES, "source,target,weight\na,b,1\nb,a,2\n", "from either end"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(tmp_path: Path, nodes: str, edges: str, words: str) -> None:
+    with pytest.raises(DataError) as error:
+        read(tmp_path, nodes, edges)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected two CSV files"):
+        load(Config(nodes="nodes.csv"))
+    with pytest.raises(DataError, match="cannot be read as CSV"):
+        load(Config(nodes=str(tmp_path / "none.csv"), edges="e.csv"))
+    (tmp_path / "bad.csv").write_bytes(b"id,label\n\xff,\n")
+    with pytest.raises(DataError, match="cannot be read as CSV"):
+        load(Config(nodes=str(tmp_path / "bad.csv"), edges="e.csv"))

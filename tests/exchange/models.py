@@ -1,0 +1,161 @@
+"""Small models that are lively: what they write depends on what they read, and comes to an end."""
+
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import models, pre_tokenizers, processors
+from torch import Tensor, nn
+
+from saccade.data import tokenizers
+from saccade.data.text import padded, text_batch
+from saccade.data.tokenizers import END, PAD, START, Backend, Tokenizer
+from saccade.exchange.vocabulary import NEVER
+from saccade.layers.positions import sinusoids
+from saccade.search import Config as SearchConfig
+from saccade.search import search
+from saccade.systems.transformer import Model
+from saccade.tasks.text_to_text import Task
+from saccade.training.run import Run
+from saccade.training.settings import resolve
+
+WORDS = [f"w{number}" for number in range(24)]
+DICE = random.Random(0)
+SOURCES = [" ".join(DICE.choices(WORDS, k=length)) for length in (3, 1, 7, 4, 6, 2, 8, 5, 3, 1, 6, 4)]
+LONGEST = 40
+DOZENS = 70  # steps of learning
+WIDTH = 16
+COMMON = sinusoids(0, 12, WIDTH, halves=True).mean(0)
+ENDING = 1.5  # what is added to the logit of the end
+SHARP, LOOKING = 3.0, ("query_map", "key_map", "q_proj", "k_proj")  # heads that do not look everywhere alike
+SIZES: dict[str, Any] = {"width": WIDTH, "heads": 2, "hidden": 24, "encoder_layers": 2, "decoder_layers": 2}
+
+
+def enliven(model: nn.Module, tables: Iterable[Tensor], scale: float, seed: int) -> None:
+    """Weights by which what is written depends on what is read and on the place, and comes to an end.
+
+    Sinusoids are much alike from place to place. The tokens' vectors take away what they have in common; otherwise that
+    drowns all else, and a model that has learned nothing repeats one token for ever.
+    """
+    dice = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.requires_grad:
+                drawn = torch.randn(weight.shape, generator=dice)
+                size = SHARP if any(part in name for part in LOOKING) else 1.5
+                norm = float("norm" in name and name.endswith("weight"))
+                weight.copy_(drawn * size / weight.shape[-1] ** 0.5 if weight.dim() == 2 else 0.1 * drawn + norm)
+        for table in tables:
+            table.copy_((torch.randn(table.shape, generator=dice) - COMMON) / scale)
+
+
+def teach(network: Model, tokenizer: Tokenizer, end: list[int], steps: int, seed: int) -> None:
+    """A little of writing texts backwards. A few steps let no weight be what it began with; after some dozens, texts differ
+    and end, but nothing is sure yet."""
+    dice, optimizer = random.Random(seed), torch.optim.Adam(network.eval().parameters(), 0.01)
+    for _ in range(steps):
+        rows = [tokenizer.encode(" ".join(dice.choices(WORDS, k=dice.randint(1, 6)))) for _ in range(24)]
+        batch = text_batch([[*row, *end] for row in rows], [[*row[::-1], END] for row in rows])
+        optimizer.zero_grad()
+        (network.loss(batch) / batch.tokens).backward()
+        optimizer.step()
+
+
+def run(path: Path, *, steps: int = 5, seed: int = 0, task: dict[str, Any] | None = None, **model: Any) -> Run:
+    """A run of saccade's own that has learned a little; PAD and START are as unlikely as more training makes them."""
+    over = {"embeddings": "separate", "output_bias": "learned", "longest": LONGEST, **SIZES, **model}
+    words = {"shared": True, "longest": LONGEST, "source_ends": "open", **(task or {})}
+    search_table = {"method": "beam", "beam": 5, "max_length": LONGEST - 1}
+    table = {"system": "transformer", "model": over, "task": words, "tokens": {"kind": "word"}, "search": search_table}
+    made = Run.create(path, resolve(table))
+    texts = [" ".join(WORDS)]
+    both = tokenizers.train(texts, tokenizers.Config(kind="word"))
+    other = both if words["shared"] else tokenizers.train([texts[0] + " extra"], tokenizers.Config(kind="word"))
+    Task(made.settings.task, both, other).save(path)
+    network = Model(made.settings.model, both.size, other.size)
+    teach(network, both, [END] if words["source_ends"] == "end" else [], steps, seed)
+    with torch.no_grad():
+        network.source_embedding.weight[PAD] = network.target_embedding.weight[PAD] = 0.0
+        if network.output.bias is not None:
+            network.output.bias[: START + 1] = NEVER
+    made.checkpoints.save(0, {"model": network.state_dict()}, {}, best=True)
+    return made
+
+
+def written(model: Any, rows: list[list[int]], config: SearchConfig) -> list[list[int]]:
+    """What our search writes for these sources, END included."""
+    with torch.inference_mode():
+        found = search(model, model.read(*padded(rows)), config, inputs=len(rows))
+    return [[*best[0].tokens, *[END] * best[0].finished] for best in found]
+
+
+def logits(model: Any, rows: list[list[int]], before: Tensor) -> Tensor:
+    """Log-probabilities of our model after every token of `before` (B, T), step by step as it translates."""
+    with torch.inference_mode():
+        state, found = model.start(model.read(*padded(rows))), []
+        for number in range(before.shape[1]):
+            step = model.step(before[:, number : number + 1], state)
+            state = step.state
+            found.append(step.log_probs[:, 0])
+    return torch.stack(found, 1)
+
+
+def lively(texts: list[list[int]]) -> bool:
+    """Whether texts differ from each other, some have more than one word, and some end."""
+    return (
+        len(set(map(tuple, texts))) > 2
+        and any(len({*text} - {END}) > 1 for text in texts)
+        and any(END in text for text in texts)
+    )
+
+
+def published(path: Path, *, seed: int = 0, loud: bool = True, **over: Any) -> Any:
+    """A directory as `MarianMTModel.save_pretrained` writes it, with a tokenizer.json of words; gives the model."""
+    from transformers import MarianConfig, MarianMTModel
+
+    size = len(WORDS) + 3
+    table: dict[str, Any] = {
+        "vocab_size": size,
+        "d_model": WIDTH,
+        **{f"{side}_{key}": 2 for side in ("encoder", "decoder") for key in ("layers", "attention_heads")},
+        **{f"{side}_ffn_dim": 24 for side in ("encoder", "decoder")},
+        "activation_function": "swish",
+        "scale_embedding": True,
+        "max_position_embeddings": LONGEST,
+        "pad_token_id": size - 1,
+        "decoder_start_token_id": size - 1,
+        "eos_token_id": 0,
+        "forced_eos_token_id": None,
+    }
+    model = MarianMTModel(MarianConfig(**{**table, **over})).eval()
+    embeddings = [model.model.encoder.embed_tokens.weight, model.model.decoder.embed_tokens.weight]
+    if loud:
+        enliven(model, embeddings, WIDTH**0.5 if model.config.scale_embedding else 1.0, seed)
+    with torch.no_grad():
+        for weight in model.parameters() if not loud else ():  # so that norms and biases count, too
+            weight.add_(0.1 * torch.randn(weight.shape) * weight.requires_grad)
+        for weight in embeddings:
+            weight[-1] = 0.0
+        model.final_logits_bias.normal_(std=0.2, generator=torch.Generator().manual_seed(seed))
+        model.final_logits_bias[0, 0] = ENDING
+    path.mkdir(exist_ok=True)
+    model.save_pretrained(path)
+    tokenizer_of_words().save(str(path / "tokenizer.json"))
+    return model
+
+
+def tokenizer_of_words() -> Backend:
+    """Words with the ids that published models have: the end first, padding last."""
+    ids = {token: index for index, token in enumerate(["</s>", "<unk>", *WORDS, "<pad>"])}
+    backend = Backend(models.WordLevel(ids, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    backend.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 0)])
+    return backend
+
+
+def told(path: Path) -> Any:
+    """A JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))

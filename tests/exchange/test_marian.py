@@ -1,0 +1,242 @@
+"""Models of Marian: imported they are what transformers makes of them, exported they are what they were here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from saccade.data.examples import Pair
+from saccade.data.tokenizers import END, PAD, START
+from saccade.errors import DataError, UsageError
+from saccade.exchange.exporting import export
+from saccade.exchange.importing import import_marian
+from saccade.search import Config as SearchConfig
+from saccade.training.trained import Trained
+
+from . import models
+from .models import SOURCES, lively, logits, published, written
+
+transformers = pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only compared with
+
+# With seeds by which texts differ and most of them end.
+VARIANTS: list[dict[str, Any]] = [
+    {"seed": 4},
+    {"seed": 0, "activation_function": "relu", "scale_embedding": False},
+    {"seed": 1, "share_encoder_decoder_embeddings": False},
+    {"seed": 0, "tie_word_embeddings": False, "share_encoder_decoder_embeddings": False},
+    {"seed": 12, "encoder_layers": 1, "decoder_layers": 3, "activation_function": "gelu", "decoder_start_token_id": 0},
+]
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda keys: "-".join(keys))
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Trained]:
+    """A published model and the run that it became."""
+    theirs = published(tmp_path / "published", **request.param)
+    import_marian(tmp_path / "published", tmp_path / "run")
+    return theirs, Trained.open(tmp_path / "run")
+
+
+def their_ids(trained: Trained) -> Tensor:
+    """The published id of each of ours; START, which has none of its own, has that of the token it is a copy of."""
+    backend = models.tokenizer_of_words()
+    names = {0: "<pad>", 2: "</s>", 3: "<unk>"}
+    found = [backend.token_to_id(names.get(index, token)) for index, token in enumerate(trained.task.target.tokens())]
+    return torch.tensor([0 if index is None else index for index in found])
+
+
+def read(texts: list[str]) -> dict[str, Tensor]:
+    """Sources as transformers reads them."""
+    backend = models.tokenizer_of_words()
+    rows = [backend.encode(text).ids for text in texts]
+    longest, pad = max(map(len, rows)), backend.token_to_id("<pad>")
+    ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])
+    return {
+        "input_ids": ids,
+        "attention_mask": torch.tensor([[i < len(row) for i in range(longest)] for row in rows]).long(),
+    }
+
+
+def sources(trained: Trained) -> list[list[int]]:
+    """The same as our model reads them."""
+    return list(trained.task.corpus([Pair(text, "w1") for text in SOURCES]).sources)
+
+
+def compare(theirs: Any, trained: Trained, tolerance: float) -> None:
+    """Log-probabilities of every token but START, which is not theirs, at nine places of every source."""
+    ids = their_ids(trained)
+    before = torch.randint(END + 1, len(ids), (len(SOURCES), 9))
+    before[:, 0] = START
+    given = ids[before]
+    given[:, 0] = theirs.config.decoder_start_token_id
+    with torch.no_grad():
+        wanted = theirs(**read(SOURCES), decoder_input_ids=given).logits.log_softmax(-1)[..., ids]
+    found = logits(trained.model, sources(trained), before)
+    others = [index for index in range(len(ids)) if index != START]
+    torch.testing.assert_close(found[..., others], wanted[..., others], atol=tolerance, rtol=0)
+    assert wanted[..., others].std(1).max() > 0.01  # from place to place: what stands there makes a difference
+    assert found[..., START].max() < -1000  # a copy takes no share of the probability
+
+
+@pytest.mark.parametrize("keys", VARIANTS, ids=lambda keys: "-".join(keys))
+def test_imported_logits_are_those_of_transformers(keys: dict[str, Any], tmp_path: Path) -> None:
+    theirs = published(tmp_path / "published", loud=False, **keys)
+    import_marian(tmp_path / "published", tmp_path / "run")
+    compare(theirs, Trained.open(tmp_path / "run"), 1e-4)
+
+
+def test_imported_logits_are_the_same_to_the_last_places(pair: tuple[Any, Trained]) -> None:
+    """Weights so large that they multiply rounding errors; in float64 these are small all the same."""
+    theirs, trained = pair
+    trained.model.double()
+    compare(theirs.double(), trained, 1e-9)
+
+
+@pytest.mark.parametrize("beams", [1, 5])
+def test_imported_models_write_what_transformers_generates(pair: tuple[Any, Trained], beams: int) -> None:
+    theirs, trained = pair
+    ids = their_ids(trained).tolist()
+    ours = {theirs_id: index for index, theirs_id in enumerate(ids) if index != START}
+    ways: dict[str, Any] = {"num_beams": beams, "max_length": 31, "do_sample": False, "length_penalty": 1.0}
+    banned = [[theirs.config.pad_token_id]]
+    made = theirs.generate(
+        **read(SOURCES), **ways, bad_words_ids=banned, **({"early_stopping": "never"} if beams > 1 else {})
+    )
+    wanted = [[ours[index] for index in row[1:] if ours[index] != PAD] for row in made.tolist()]
+    found = written(trained.model, sources(trained), SearchConfig(method="beam", beam=beams, max_length=30))
+    # Of texts that the limit cuts off, transformers returns one only where no other has ended; ours are ranked alike.
+    compared = [(one, other) for one, other in zip(found, wanted, strict=True) if beams == 1 or {*one} & {*other} & {END}]
+    assert [one for one, _ in compared] == [other for _, other in compared]
+    assert lively([one for one, _ in compared])
+    assert len(compared) > 3
+
+
+def test_a_source_ends_as_its_tokenizer_ends_it(tmp_path: Path) -> None:
+    published(tmp_path / "published")
+    import_marian(tmp_path / "published", tmp_path / "run")
+    trained = Trained.open(tmp_path / "run")
+    assert trained.run.settings.task.source_ends == "end"
+    assert all(row[-1] == END for row in sources(trained))
+    scene = trained.look(["w1 w2"]).scenes[0]
+    assert scene.sides["source"].labels == ["w1", "w2", "</s>"]
+    assert scene.looks[0].weights.shape[-1] == 3
+
+
+def opened(path: Path) -> Any:
+    """The model that transformers makes of a directory, with nothing missing and nothing left over."""
+    model, report = transformers.MarianMTModel.from_pretrained(path, output_loading_info=True)
+    assert not any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    return model.eval()
+
+
+EXPORTED = [{}, {"embeddings": "one"}, {"embeddings": "output", "activation": "gelu"}, {"embedding_scale": "one"}]
+
+
+@pytest.mark.parametrize("keys", EXPORTED, ids=lambda keys: "-".join(keys.values()) or "separate")
+@pytest.mark.parametrize("bias", ["learned", "none"])
+def test_an_exported_run_has_the_same_logits_in_transformers(keys: dict[str, str], bias: str, tmp_path: Path) -> None:
+    form: dict[str, Any] = {"final_norm": "none", "positions": "sinusoidal_halves", "output_bias": bias, **keys}
+    shared = keys.get("embeddings") == "one"
+    models.run(tmp_path / "run", task={"shared": shared}, **form)
+    export(tmp_path / "run", tmp_path / "out", "marian")
+    theirs, trained = opened(tmp_path / "out"), Trained.open(tmp_path / "run")
+    rows = sources(trained)
+    before = torch.randint(END + 1, trained.task.target.size, (len(rows), 7))
+    before[:, 0] = theirs.config.decoder_start_token_id
+    longest = max(map(len, rows))
+    ids = torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
+    with torch.no_grad():
+        wanted = theirs(input_ids=ids, attention_mask=ids.ne(PAD).long(), decoder_input_ids=before).logits
+    torch.testing.assert_close(logits(trained.model, rows, before), wanted.log_softmax(-1), atol=1e-4, rtol=2e-7)
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(
+        tmp_path / "out", tokenizer_file=str(tmp_path / "out" / ("tokenizer.json" if shared else "source.tokenizer.json"))
+    )
+    assert [tokenizer(text).input_ids for text in SOURCES] == rows
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_was_exported_can_be_imported_again(shared: bool, tmp_path: Path) -> None:
+    form: dict[str, Any] = {"final_norm": "none", "positions": "sinusoidal_halves", "embeddings": "output"}
+    models.run(tmp_path / "run", steps=models.DOZENS, task={"shared": shared}, **form)
+    export(tmp_path / "run", tmp_path / "out", "marian")
+    import_marian(tmp_path / "out", tmp_path / "again")
+    one, other = Trained.open(tmp_path / "run"), Trained.open(tmp_path / "again")
+    assert other.task.sizes() == one.task.sizes()
+    for name, tensor in one.model.state_dict().items():
+        assert torch.equal(other.model.state_dict()[name], tensor), name
+    assert other.run.settings.search == one.run.settings.search
+    answers = one.predict(SOURCES)
+    assert other.predict(SOURCES) == answers
+    assert len(set(answers)) > 1
+
+
+def test_what_was_imported_can_be_exported_again(tmp_path: Path) -> None:
+    theirs = published(tmp_path / "published", seed=1)
+    import_marian(tmp_path / "published", tmp_path / "run")
+    export(tmp_path / "run", tmp_path / "out", "marian")
+    again = opened(tmp_path / "out")
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path / "out")
+    ids = torch.tensor([tokenizer(SOURCES[2]).input_ids])
+    assert ids[0, -1] == END
+    with torch.no_grad():
+        wanted = theirs.generate(**read(SOURCES[2:3]), num_beams=1, max_length=30, bad_words_ids=[[26]], do_sample=False)
+        found = again.generate(input_ids=ids, num_beams=1, max_length=30, do_sample=False)
+    backend = models.tokenizer_of_words()
+    assert tokenizer.convert_ids_to_tokens(found[0, 1:]) == [backend.id_to_token(index) for index in wanted[0, 1:].tolist()]
+    assert len(found[0]) > 2
+
+
+# What cannot be done is told in one line
+
+
+def test_weights_that_could_run_code_are_not_opened(tmp_path: Path) -> None:
+    published(tmp_path / "published")
+    (tmp_path / "published" / "model.safetensors").rename(tmp_path / "published" / "pytorch_model.bin")
+    with pytest.raises(
+        DataError, match=r"expected model.safetensors, got pytorch_model.bin.*; convert it: python -c"
+    ) as told:
+        import_marian(tmp_path / "published", tmp_path / "run")
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"model_type": "bart"}, "model_type = 'marian', got 'bart'"),
+        ({"normalize_before": True}, "normalize_before = False, got True"),
+        ({"activation_function": "tanh"}, "activation_function one of relu, swish, silu, gelu, got 'tanh'"),
+        ({"encoder_ffn_dim": 20}, "encoder_ffn_dim = decoder_ffn_dim, got 20 and 24"),
+        ({"encoder_layers": 1}, "got also model.encoder.layers.1"),
+        ({"decoder_layers": 3}, "expected a tensor model.decoder.layers.2"),
+        ({"eos_token_id": 99}, "ids below 27"),
+    ],
+)
+def test_a_config_that_is_not_of_these_weights_is_refused(keys: dict[str, Any], words: str, tmp_path: Path) -> None:
+    published(tmp_path)
+    table = models.told(tmp_path / "config.json")
+    (tmp_path / "config.json").write_text(json.dumps({**table, **keys}))
+    with pytest.raises(DataError) as told:
+        import_marian(tmp_path, tmp_path / "run")
+    assert words in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"norm": "pre"}, "--format marian needs model.norm=post, got pre; train with that, or export with --format ct2"),
+        ({"final_norm": "both"}, "model.final_norm=none, got both"),
+        ({"positions": "learned"}, "model.positions=sinusoidal_halves, got learned"),
+        ({"normalize": "entmax15"}, "model.normalize=softmax, got entmax15"),
+    ],
+)
+def test_a_run_that_marian_cannot_be_is_refused(keys: dict[str, Any], words: str, tmp_path: Path) -> None:
+    models.run(tmp_path / "run", **{"final_norm": "none", "positions": "sinusoidal_halves", **keys})
+    with pytest.raises(UsageError) as told:
+        export(tmp_path / "run", tmp_path / "out", "marian")
+    assert words in str(told.value)
+    assert not (tmp_path / "out").exists()

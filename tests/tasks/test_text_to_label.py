@@ -1,0 +1,120 @@
+"""Text to label: what is learned with a run, labels in their order, scores, and how much each word was."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from saccade.data import tokenizers
+from saccade.data.examples import Pair, Splits
+from saccade.errors import DataError, UnknownName
+from saccade.search import Config as SearchConfig
+from saccade.systems.document_attention import Config as ModelConfig
+from saccade.systems.document_attention import Model
+from saccade.tasks.text_to_label import Config, Task
+from saccade.view.trace import check
+
+PAIRS = [
+    Pair("a good film", "2", "short"),
+    Pair("a bad film with no end to its length", "10", "long"),
+    Pair("good and bad", "2", "short"),
+    Pair("the end is good , the rest is not", "1"),
+]
+SPLITS = Splits(PAIRS, [], [])
+
+
+def fitted(**keys: object) -> Task:
+    return Task.fit(Config(**keys), tokenizers.Config(kind="word", size=100), SPLITS)  # type: ignore[arg-type]
+
+
+def model(task: Task) -> Model:
+    torch.manual_seed(1)
+    made = Model(ModelConfig(embedding=8, hidden=6), **task.sizes())
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.mul_(3)
+    return made.eval()
+
+
+def test_labels_are_in_order_and_come_back_from_the_run(tmp_path: Path) -> None:
+    task = fitted()
+    assert task.labels.names == ["1", "2", "10"]
+    task.save(tmp_path)
+    again = Task.load(task.config, tmp_path)
+    assert again.labels.names == task.labels.names
+    assert again.sizes() == task.sizes() == {"source_size": task.tokenizer.size, "labels": 3}
+    (tmp_path / "labels.json").write_text("{")
+    with pytest.raises(DataError, match=r"labels\.json: cannot be read"):
+        Task.load(task.config, tmp_path)
+
+
+def test_one_label_cannot_be_learned_and_an_unknown_one_not_judged() -> None:
+    with pytest.raises(DataError, match="at least 2 different labels"):
+        Task.fit(Config(), tokenizers.Config(kind="word"), Splits([PAIRS[0], PAIRS[2]], [], []))
+    with pytest.raises(DataError, match=r"label '11' is in the valid data.*data\.valid"):
+        Task.fit(Config(), tokenizers.Config(kind="word"), Splits(PAIRS, [Pair("good", "11")], []))
+    with pytest.raises(UnknownName, match="label '11'"):
+        fitted().corpus([Pair("good", "11")])
+
+
+@pytest.mark.parametrize("budget", [1, 10, 20_000])
+def test_labels_come_in_the_order_of_the_texts(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Task, "BUDGET", budget)
+    task = fitted()
+    made, texts = model(task), [pair.source for pair in PAIRS] + ["", "unseen words here"]
+    together = list(task.predict(made, texts, SearchConfig(method="beam", n_best=2)))
+    assert [len(found) for found in together] == [2] * len(texts)
+    for text, found in zip(texts, together, strict=True):
+        (alone,) = task.predict(made, [text], SearchConfig(method="beam", n_best=3))
+        assert [one.text for one in alone[:2]] == [one.text for one in found]
+        assert found[0].log_prob == pytest.approx(alone[0].log_prob, abs=1e-5)
+        assert sum(np.exp(one.log_prob) for one in alone) == pytest.approx(1, abs=1e-5)
+    assert task.answers(made, PAIRS, SearchConfig()) == [found[0].text for found in together[: len(PAIRS)]]
+
+
+def test_scores_of_all_and_of_each_group() -> None:
+    task = fitted()
+    made = model(task)
+    scores = task.evaluate(made, PAIRS, SearchConfig())
+    assert list(scores) == ["all", "long", "short"]
+    assert [part["examples"] for part in scores.values()] == [4, 1, 2]
+    said = task.answers(made, PAIRS, SearchConfig())
+    right = [pair.target == label for pair, label in zip(PAIRS, said, strict=True)]
+    assert scores["all"]["accuracy"] == np.mean(right)
+    assert scores["short"]["accuracy"] == np.mean([right[0], right[2]])
+    counts = np.array(task.details(PAIRS, said)["confusion"]["counts"])
+    assert counts.sum() == 4
+    assert np.trace(counts) == sum(right)
+    assert sum(row["examples"] for row in task.by_length(PAIRS, said)) == 4
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "macro_f1", "auc", "loss"])
+def test_the_best_is_chosen_by_the_metric(metric: str) -> None:
+    task = fitted(metric=metric)
+    better = {"all": {"accuracy": 0.9, "macro_f1": 0.9, "auc": 0.9, "loss": 0.1}}
+    worse = {"all": {"accuracy": 0.8, "macro_f1": 0.8, "auc": 0.8, "loss": 0.2}}
+    assert task.judged(better) > task.judged(worse)
+
+
+def test_what_is_too_long_is_not_read() -> None:
+    task = fitted(longest=3)
+    made = model(task)
+    short, long = task.predict(made, ["a good film", "a good film with no end"], SearchConfig())
+    assert short[0].log_prob == pytest.approx(long[0].log_prob, abs=1e-6)
+
+
+def test_a_picture_says_how_much_each_word_was() -> None:
+    task = fitted()
+    made, text = model(task), "the end is good"
+    (found,) = task.predict(made, [text], SearchConfig(method="beam", n_best=2), looks=True)
+    scenes = task.scenes(text, found, "word")
+    assert len(scenes) == 2
+    for scene in scenes:
+        check(scene)
+        assert scene.sides["text"].labels == ["the", "end", "is", "good"]
+        assert scene.looks[0].weights.sum() == pytest.approx(1, abs=1e-5)
+    (beside, _) = task.predict(made, [text, PAIRS[1].source], SearchConfig(), looks=True)
+    torch.testing.assert_close(beside[0].looks["pool"], found[0].looks["pool"], atol=1e-5, rtol=1e-5)
+    with pytest.raises(DataError, match="no tokens"):
+        task.scenes("", found, "word")
