@@ -4,15 +4,18 @@ import argparse
 import ctypes
 import gc
 import json
+import multiprocessing
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 Run = Callable[[], object]
+LONG = 3.0  # seconds of a pass after which what came before it no longer matters
 
 # glibc hands every large temporary back to the kernel and pays for fresh pages; with these settings it keeps them.
 # What a peer's user can have for nothing, the peer has here too.
@@ -44,6 +47,62 @@ def interleave(runs: dict[str, Run], rounds: int, seconds: float) -> dict[str, l
                 run()
                 count += 1
             times[name].append((time.perf_counter() - start) / count)
+    return times
+
+
+def _work(
+    pipe: Connection, build: Callable[[list[str]], dict[str, Run]], names: list[str], threads: int, kept: bool
+) -> None:
+    """A process of its own: runs what it is told to, and says how long one pass took.
+
+    The first pass after a pause, in which others had the cores and the caches, is not counted, unless it is a long one.
+    """
+    import torch
+
+    from saccade.training.allocator import keep_pages
+
+    torch.set_num_threads(threads)
+    if kept:
+        keep_pages()
+    runs, warm = build(names), set[str]()
+    while name := pipe.recv():
+        count, started = 0, time.perf_counter()
+        runs[name]()
+        if (first := time.perf_counter() - started) > LONG and name in warm:
+            pipe.send(first)
+            continue
+        warm.add(name)
+        started = time.perf_counter()
+        while count == 0 or time.perf_counter() - started < 1:
+            runs[name]()
+            count += 1
+        pipe.send((time.perf_counter() - started) / count)
+
+
+def apart(
+    build: Callable[[list[str]], dict[str, Run]], peers: Sequence[str], ours: Sequence[str], rounds: int, threads: int
+) -> dict[str, list[float]]:
+    """Each as its user runs it: peers in a plain process, ours in one set up as the command line does, turn by turn.
+
+    `build` makes the named runs, in the process where they run.
+    """
+    from saccade.cli.main import SPINS
+
+    context = multiprocessing.get_context("spawn")
+    homes: dict[str, Connection] = {}
+    for names, kept in ((list(peers), False), (list(ours), True)):
+        here, there = context.Pipe()
+        if kept:
+            os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
+        context.Process(target=_work, args=(there, build, names, threads, kept), daemon=True).start()
+        homes |= dict.fromkeys(names, here)
+    times: dict[str, list[float]] = {name: [] for name in homes}
+    for _ in range(rounds):
+        for name, pipe in homes.items():
+            pipe.send(name)
+            times[name].append(pipe.recv())
+    for pipe in set(homes.values()):
+        pipe.send("")
     return times
 
 

@@ -9,22 +9,17 @@ have lengths as they come in text, sorted into batches, which the loops fill up 
 """
 
 import functools
-import multiprocessing
-import os
 import statistics
-import time
-from collections.abc import Callable
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from kit import Report, arguments, interleave
+from kit import Report, apart, arguments, interleave
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.cli.main import SPINS
 from saccade.data.text import TextBatch
-from saccade.systems.rnn_attention import Config, Model
+from saccade.systems.bahdanau import Config, Model
 from saccade.training.allocator import keep_pages
 from saccade.training.config import Config as TrainConfig
 from saccade.training.trainer import Trainer
@@ -110,60 +105,24 @@ def ours(batches: list[TextBatch]) -> Callable[[], object]:
     return lambda: next(steps)
 
 
-def contestants(batches: list[TextBatch]) -> dict[str, Callable[[], object]]:
+LOOPS = ("textbook loop", "hoisted loop")
+
+
+def contestants(kind: str, names: Sequence[str]) -> dict[str, Callable[[], object]]:
     """One pass over the batches for each."""
-    torch.manual_seed(0)
-    single = {
-        "textbook loop": textbook(Loop(hoisted=False), batches),
-        "hoisted loop": textbook(Loop(hoisted=True), batches),
-        "ours": ours(batches),
+    batches = made_batches(kind)
+    made: dict[str, Callable[[], Callable[[], object]]] = {
+        "textbook loop": lambda: textbook(Loop(hoisted=False), batches),
+        "hoisted loop": lambda: textbook(Loop(hoisted=True), batches),
+        "ours": lambda: ours(batches),
     }
-    return {key: functools.partial(lambda step: [step() for _ in batches], step) for key, step in single.items()}
+    return {name: functools.partial(lambda step: [step() for _ in batches], made[name]()) for name in names}
 
 
 def made_batches(kind: str) -> list[TextBatch]:
     """The batches of a case, the same in every process."""
     torch.manual_seed(0)
     return [made(torch.full((ROWS, 2), STEPS))] if kind == "full" else sentences(4)
-
-
-def work(pipe: Connection, kind: str, names: list[str], threads: int, kept: bool) -> None:
-    """A process of its own: runs what it is told to, and says how long one pass took.
-
-    The first pass after a pause, in which others had the cores and the caches, is not counted.
-    """
-    torch.set_num_threads(threads)
-    if kept:
-        keep_pages()
-    runs = contestants(made_batches(kind))
-    runs = {name: runs[name] for name in names}
-    while name := pipe.recv():
-        runs[name]()
-        count, started = 0, time.perf_counter()
-        while count == 0 or time.perf_counter() - started < 1:
-            runs[name]()
-            count += 1
-        pipe.send((time.perf_counter() - started) / count)
-
-
-def apart(kind: str, rounds: int, threads: int) -> dict[str, list[float]]:
-    """Each as its user runs it: the loops in a plain process, ours in one set up as `saccade train` does, turn by turn."""
-    context = multiprocessing.get_context("spawn")
-    homes: dict[str, Connection] = {}
-    for names, kept in ((["textbook loop", "hoisted loop"], False), (["ours"], True)):
-        here, there = context.Pipe()
-        if kept:
-            os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
-        context.Process(target=work, args=(there, kind, names, threads, kept), daemon=True).start()
-        homes |= dict.fromkeys(names, here)
-    times: dict[str, list[float]] = {name: [] for name in homes}
-    for _ in range(rounds):
-        for name, pipe in homes.items():
-            pipe.send(name)
-            times[name].append(pipe.recv())
-    for pipe in set(homes.values()):
-        pipe.send("")
-    return times
 
 
 def tell(report: Report, name: str, times: dict[str, list[float]], batches: list[TextBatch]) -> None:
@@ -178,12 +137,13 @@ def main() -> None:
     """Both cases, each as its user runs it; and the first with all in one process, where the loops profit from our pages."""
     options = arguments(__doc__.splitlines()[0] if __doc__ else "")
     report, rounds = Report(), 3 if options.quick else 15
-    tell(report, "full", apart("full", rounds, options.threads), made_batches("full"))
-    tell(report, "sentences", apart("sentences", max(1, rounds // 4), options.threads), made_batches("sentences"))
+    for kind, count in (("full", rounds), ("sentences", max(1, rounds // 4))):
+        times = apart(functools.partial(contestants, kind), LOOPS, ("ours",), count, options.threads)
+        tell(report, kind, times, made_batches(kind))
     torch.set_num_threads(options.threads)
     keep_pages()
-    batches = made_batches("full")
-    tell(report, "full, all with kept pages", interleave(contestants(batches), max(3, rounds // 2), 0.5), batches)
+    runs = contestants("full", (*LOOPS, "ours"))
+    tell(report, "full, all with kept pages", interleave(runs, max(3, rounds // 2), 0.5), made_batches("full"))
     report.close(options.json)
 
 

@@ -24,6 +24,8 @@ ROOMS = [
     "tasks",
     "recipes",
     "training",
+    "estimators",
+    "exchange",
     "lab",
     "cli",
 ]
@@ -56,7 +58,7 @@ def test_view_does_without_torch() -> None:
         assert "import torch" not in path.read_text(), path
 
 
-@pytest.mark.parametrize("package", ["attention", "kernels", "layers", "search", "view"])
+@pytest.mark.parametrize("package", ["attention", "estimators", "kernels", "layers", "search", "view"])
 def test_exported_names_exist(package: str) -> None:
     module = importlib.import_module(f"saccade.{package}")
     assert all(hasattr(module, name) for name in module.__all__)

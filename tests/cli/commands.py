@@ -17,7 +17,7 @@ SMALL = (
     "model.embedding=8 model.hidden=8 model.readout=4 train.steps=6 train.max_tokens=400 train.valid_every=3 "
     "train.save_every=3 train.log_every=2 train.threads=1 search.max_length=8 task.longest=40"
 )
-TRAIN = f"train rnn_attention data.train=good.tsv data.test=good.tsv {SMALL}"
+TRAIN = f"train bahdanau data.train=good.tsv data.test=good.tsv {SMALL}"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ VERBS = {
     "data sample": ["-n3", "--split=valid", "data.train=good.tsv", "--count 2"],
     "systems": ["--json"],
 }
-NAMES = ["run", "run/", "tiny.toml", "run/config.toml", "rnn_attention", "good.tsv", "out", "nowhere", ".", "", "-", "--"]
+NAMES = ["run", "run/", "tiny.toml", "run/config.toml", "bahdanau", "good.tsv", "out", "nowhere", ".", "", "-", "--"]
 OPTIONS = [
     *(
         "--help",
@@ -178,7 +178,7 @@ JUNK += [
     "x.gif",
 ]
 
-TINY = 'system = "rnn_attention"\n[data]\ntrain = "good.tsv"\n[model]\nhidden = 4\nembedding = 4\n[train]\nsteps = 2\n'
+TINY = 'system = "bahdanau"\n[data]\ntrain = "good.tsv"\n[model]\nhidden = 4\nembedding = 4\n[train]\nsteps = 2\n'
 # Twice what an option without its value may swallow; the steps come last and decide.
 SHORT = ["train.threads=1", "train.threads=1", *SMALL.split(), "train.steps=2"]
 

@@ -15,7 +15,7 @@ from saccade.training import checkpoints
 
 from .commands import SMALL, TRAIN, Answer, apart, here
 
-NEW = f"train rnn_attention {SMALL} --out new data.train="
+NEW = f"train bahdanau {SMALL} --out new data.train="
 LAST = "checkpoints/step-00000006"
 
 
@@ -84,7 +84,7 @@ MISTAKES = [
     Mistake("word without section", NEW + "good.tsv steps=5", 2, ("section.key=value", "'steps=5'", "train.steps=500")),
     Mistake("word without value", NEW + "good.tsv train.steps", 2, ("section.key=value", "'train.steps'")),
     Mistake("unknown recipe", "train datse", 2, ("recipe or system 'datse'", "did you mean 'dates'?")),
-    Mistake("unknown system", "config rnn_atention", 2, ("'rnn_atention'", "did you mean 'rnn_attention'?")),
+    Mistake("unknown system", "config bahdanaw", 2, ("'bahdanaw'", "did you mean 'bahdanau'?")),
     Mistake("unknown score", NEW + "good.tsv model.score=aditive", 2, ("score 'aditive'", "did you mean 'additive'?")),
     Mistake("unknown normalizer", NEW + "good.tsv model.normalize=softmx", 2, ("'softmx'", "did you mean 'softmax'?")),
     Mistake("unknown data", "train dates --out new data.name=date", 2, ("data set 'date'", "did you mean 'dates'?")),
@@ -101,7 +101,7 @@ MISTAKES = [
     Mistake("resume and fresh", "train run --resume --fresh", 2, ("--fresh and --resume", "exclude each other")),
     Mistake("name makes no directory", "train ./x.toml", 3, ("x.toml", "no such file")),
     # Data
-    Mistake("no data", "train rnn_attention --out new", 2, ("data.train", "expected a file", "data.train=my.tsv")),
+    Mistake("no data", "train bahdanau --out new", 2, ("data.train", "expected a file", "data.train=my.tsv")),
     Mistake("missing data", NEW + "god.tsv", 3, ("god.tsv: no such file", "did you mean 'good.tsv'?")),
     Mistake("directory as data", NEW + "run", 3, ("run: expected a file, got a directory", "my.tsv")),
     Mistake("unknown format", NEW + "a.csv", 3, ("a.csv", "'.csv'", "known: my.tsv"), written("a.csv", b"a,b\n")),
@@ -136,15 +136,13 @@ MISTAKES = [
     # Recipes and runs
     Mistake("missing recipe", "train mine.toml", 3, ("mine.toml: no such file", "saccade recipes")),
     Mistake("broken recipe", "train a.toml", 3, ("a.toml: not TOML", "line 1", "mend"), written("a.toml", b"[train\n")),
-    Mistake(
-        "recipe without system", "train a.toml", 2, ('system = "NAME"', "rnn_attention"), written("a.toml", b"[train]\n")
-    ),
+    Mistake("recipe without system", "train a.toml", 2, ('system = "NAME"', "bahdanau"), written("a.toml", b"[train]\n")),
     Mistake(
         "key in a recipe",
         "config a.toml",
         2,
         ("[train]", "'step'", "did you mean 'steps'?"),
-        written("a.toml", b'system = "rnn_attention"\n[train]\nstep = 3\n'),
+        written("a.toml", b'system = "bahdanau"\n[train]\nstep = 3\n'),
     ),
     Mistake("run exists", f"{TRAIN} --out run", 2, ("run: already holds a run", "--resume", "--fresh", "another --out")),
     Mistake("name of a run", "train run", 2, ("run: already holds a run", "--resume", "--fresh", "--out")),

@@ -18,7 +18,7 @@ from .commands import EXAMPLES, SMALL, apart, here, started, wait_for
 from .test_verbs import VERBS
 
 EVERY = "train.log_every=1 train.save_every=300 train.valid_every=300"
-LONG = f"train rnn_attention data.train=good.tsv {SMALL} train.steps=300 {EVERY}"
+LONG = f"train bahdanau data.train=good.tsv {SMALL} train.steps=300 {EVERY}"
 
 QUICK = """
 import sys
@@ -60,7 +60,7 @@ def test_signals_write_a_checkpoint_and_resume_finishes(place: Path, capsys: pyt
         assert "Traceback" not in messages
         line = messages.splitlines()[-1]
         before, step = step, int(line.split("stopped at step ")[1].split(",")[0])
-        assert line == f"saccade: stopped at step {step}, checkpoint written; go on with --resume"
+        assert line == f"saccade: stopped at step {step}, checkpoint written; go on with: saccade train long --resume"
         assert before < step < 300
         assert (run / "checkpoints" / f"step-{step:08}").is_dir()
     answer = here("train long --resume", capsys)
@@ -118,7 +118,7 @@ def test_poor_terminal(environment: dict[str, str], commands: tuple[str, ...], p
 
 def test_data_is_utf8_whatever_the_terminal(place: Path) -> None:
     Path("pairs.tsv").write_text("é日\tñ\nb\tc\n", encoding="utf-8")
-    command = "data sample rnn_attention data.train=pairs.tsv data.held_out=0 --split train"
+    command = "data sample bahdanau data.train=pairs.tsv data.held_out=0 --split train"
     assert apart(command, PYTHONIOENCODING="ascii").out == "é日\tñ\nb\tc\n"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from saccade.training.trained import Trained
+from saccade.view.trace_file import load
 
 from .commands import TRAIN, apart, here, started
 
@@ -116,11 +117,60 @@ def test_one_of_several_languages_is_looked_at(many: Path, capsys: pytest.Captur
     assert here("predict many many.tsv", capsys).code == 0
 
 
+def test_reading_and_writing_are_looked_at_by_name(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = here("look many ax --to de --no-color --width 120", capsys).out
+    assert "layer 1 · mean of 2 heads · down: target (characters) · across: source (characters)" in plain
+    assert 'shown: layer 1; there are also "layer 1, written", "layer 1, read" (--look NAME' in plain
+    read = here(
+        ["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", "layer 1, read", "--head", "1"],
+        capsys,
+    )
+    assert read.code == 0, read.err
+    assert "layer 1, read · head 1 of 0–1 · down: source (characters) · across: source (characters)" in read.out
+    written = here(
+        ["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", "layer 1, written"], capsys
+    )
+    assert "down: target (characters) · across: before (characters)" in written.out
+    files = [word for suffix in ("svg", "png", "html", "trace") for word in ("-o", f"r.{suffix}")]
+    assert here(["look", "many", "ax", "--to", "de", "--look", "layer 1, read", "--head", "1", *files], capsys).code == 0
+    (scene,) = load(Path("r.trace")).scenes
+    assert scene.sides["before"].labels[0] == "<de>"
+    (look,) = (look for look in scene.looks if look.name == "layer 1, read")
+    assert (look.queries, look.keys, look.weights.shape) == ("source", "source", (2, 2, 2))
+    assert "layer 1, read" in Path("r.svg").read_text()
+    assert '"first":{"look":"layer 1, read","head":1}' in Path("r.html").read_text()
+    assert Path("r.png").read_bytes().startswith(b"\x89PNG")
+    unknown = here(["look", "many", "ax", "--to", "de", "--look", "layer 2, read"], capsys)
+    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
+
+
 def test_who_looks_nowhere_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = "model.embedding=4 model.hidden=4 train.steps=1 train.threads=1 search.max_length=4 --out blind --quiet"
     assert here(f"train seq2seq data.train=good.tsv {words}", capsys).code == 0
     answer = here("look blind axa", capsys)
     assert (answer.code, answer.err) == (2, "saccade: seq2seq looks nowhere: there is nothing to show\n")
+
+
+def test_weights_of_8_bits(many: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = here("evaluate many --int8", capsys)
+    assert told.code == 0, told.err
+    assert "8-bit weights cost" in told.out
+    scores = json.loads(here("evaluate many --int8 --json", capsys).out)["scores"]
+    assert scores["int8"]["loss"] == pytest.approx(scores["all"]["loss"], abs=0.05)
+    assert scores["int8"]["loss"] != scores["all"]["loss"]
+    Path("in.txt").write_text("ax\nby\n")
+    lines = [here(f"translate many in.txt --to de --scores {option}", capsys).out for option in ("", "--int8")]
+    assert lines[0].count("\n") == lines[1].count("\n") == 2
+    assert lines[0] != lines[1]
+    monkeypatch.setenv("SACCADE_KERNELS", "off")
+    off = here("translate many in.txt --int8", capsys)
+    assert (off.code, off.err.count("\n")) == (2, 1)
+
+
+def test_not_every_system_has_weights_of_8_bits(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = here("evaluate run --int8", capsys)
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "transformer" in wrong.err
 
 
 def test_groups_are_scored_apart_and_with_their_signature(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,10 +186,47 @@ def test_groups_are_scored_apart_and_with_their_signature(many: Path, capsys: py
 def test_long_and_short_inputs_are_scored_apart(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("own.tsv").write_text("".join(f"{'a ' * words}\t{'b ' * words}\n" for words in (1, 1, 2, 3, 5, 8)))
     bins = json.loads(here("evaluate run --data own.tsv --lengths --json", capsys).out)["lengths"]
-    assert sum(row["examples"] for row in bins) == 6
-    assert [row["shortest"] for row in bins] == [1, 2, 3, 5]
-    assert [row["longest"] for row in bins] == [1, 2, 3, 8]
-    assert "1–1 words" in here("evaluate run --data own.tsv --lengths", capsys).out
+    assert [row["examples"] for row in bins] == [2, 1, 1, 1, 1]
+    assert [row["shortest"] for row in bins] == [1, 2, 3, 4, 6]
+    assert [row["longest"] for row in bins] == [1, 2, 3, 5, 8]
+    shown = here("evaluate run --data own.tsv --lengths", capsys).out
+    assert "\n  1 words          2 examples" in shown
+    assert "\n  6–8 words        1 examples" in shown
+
+
+def test_scores_by_length_are_drawn(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here("evaluate many --lengths -o a.svg -o a.png -o a.html", capsys)
+    assert answer.code == 0, answer.err
+    assert answer.out.splitlines()[-3:] == ["a.svg", "a.png", "a.html"]
+    told = json.loads(here("evaluate many --lengths --json --out b.svg", capsys).out)
+    drawing = Path("b.svg").read_text()
+    assert drawing == Path("a.svg").read_text()
+    assert f"many · {told['scores']['all']['bleu']:.2f} on all" in drawing
+    assert told["signatures"]["bleu"] in drawing
+    for wrong in ("evaluate many --out a.svg", "evaluate many --lengths --out a.gif", "compare many many --out a.svg"):
+        refused = here(wrong, capsys)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert "--lengths" in refused.err or ".svg" in refused.err
+
+
+def test_runs_are_compared_by_length(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("own.tsv").write_text("".join(f"{'a ' * (i % 8 + 1)}\t{'b' * (i % 8 + 1)}\n" for i in range(40)))
+    train = TRAIN.replace("good.tsv", "own.tsv") + " task.metric=bleu --quiet"
+    assert here(f"{train} --out one", capsys).code == 0
+    assert here(f"{train} --out two train.steps=1 train.seed=4", capsys).code == 0
+    told = json.loads(here("compare one two --samples 10 --lengths --json", capsys).out)
+    alone = json.loads(here("evaluate two --lengths --json", capsys).out)["lengths"]
+    assert told["lengths"]["two"] == alone
+    answer = here("compare one two --samples 10 --lengths --out c.svg", capsys)
+    assert answer.code == 0, answer.err
+    rows = [line.split() for line in answer.out.splitlines() if line.startswith("  ") and line.split()[:1] == ["3"]]
+    one, two = (told["lengths"][name][2]["bleu"] for name in ("one", "two"))
+    assert rows == [["3", "5", f"{one:.2f}", f"{two:.2f}", f"({two - one:+.2f})".replace("-", "−")]]
+    drawing = Path("c.svg").read_text()
+    assert drawing.count("on all") == 2
+    assert f"two · {told['runs']['two']['bleu']:.2f} on all" in drawing
+    assert told["signature"] in drawing
+    assert "by words of the source" not in here("compare one two --samples 10", capsys).out
 
 
 def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

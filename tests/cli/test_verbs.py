@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from saccade import config
+from saccade.data.known import known
 from saccade.training.settings import resolve
 from saccade.view.trace_file import load
 
 from .commands import EXAMPLES, SMALL, TRAIN, Answer, apart, here
 
-VERBS = ["train", "evaluate", "predict", "look", "systems", "recipes", "config", "doctor", "data", "data get", "data sample"]
+VERBS = ["train", "evaluate", "predict", "look", "systems", "recipes", "config", "doctor"]
+VERBS += ["data", "data show", "data get", "data sample", "import", "export"]
 
 
 def fed(command: str, stdin: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Answer:
@@ -29,7 +31,7 @@ def test_train_leaves_a_run(place: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert answer.code == 0
     assert answer.out.splitlines()[0] == "done: new at step 6"
     assert "saccade evaluate new" in answer.out
-    assert "2,628 weights" in answer.err
+    assert "2,628 weights · 53 examples, 3 held out · 6 steps of up to 400 tokens" in answer.err
     names = {path.name for path in (place / "new").iterdir()}
     assert names == {
         ".lock",
@@ -61,8 +63,8 @@ def test_written_config_is_the_run(place: Path, capsys: pytest.CaptureFixture[st
 def test_default_directory_has_the_recipes_name(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy("run/config.toml", "mine.toml")
     assert here("train mine.toml --quiet train.steps=1", capsys) == Answer(0, "", "")
-    assert here("train rnn_attention data.train=good.tsv --quiet train.steps=1 model.hidden=4", capsys).code == 0
-    assert sorted(path.name for path in (place / "runs").iterdir()) == ["mine", "rnn_attention"]
+    assert here("train bahdanau data.train=good.tsv --quiet train.steps=1 model.hidden=4", capsys).code == 0
+    assert sorted(path.name for path in (place / "runs").iterdir()) == ["bahdanau", "mine"]
 
 
 def test_train_for_machines(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +85,7 @@ def test_resume_of_a_finished_run_changes_nothing(way: str, place: Path, capsys:
 
 def test_fresh_begins_anew(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "run" / "notes.txt").write_text("mine")
-    assert here(f"train rnn_attention data.train=good.tsv {SMALL} train.steps=2 --out run --fresh --quiet", capsys).code == 0
+    assert here(f"train bahdanau data.train=good.tsv {SMALL} train.steps=2 --out run --fresh --quiet", capsys).code == 0
     assert [path.name for path in place.glob("run/checkpoints/step-*")] == ["step-00000002"]
     assert (place / "run" / "notes.txt").read_text() == "mine"
     assert here("train run --fresh --quiet", capsys).code == 0
@@ -129,8 +131,7 @@ def test_evaluate_reads_the_fields_the_run_knows(place: Path, capsys: pytest.Cap
     rows = [line.split("\t") for line in EXAMPLES.splitlines()]
     Path("own.jsonl").write_text("".join(json.dumps({"von": a, "nach": b}) + "\n" for a, b in rows))
     assert (
-        here(f"train rnn_attention data.train=own.jsonl data.source=von data.target=nach {SMALL} --out own -q", capsys).code
-        == 0
+        here(f"train bahdanau data.train=own.jsonl data.source=von data.target=nach {SMALL} --out own -q", capsys).code == 0
     )
     assert here("evaluate own --data own.jsonl", capsys).code == 0
 
@@ -169,16 +170,16 @@ def test_predict_says_how_sure_it_is(
 ) -> None:
     answer = fed("predict run --n-best 3 --scores", b"axa\n\nbyb\n", monkeypatch, capsys)
     columns = [line.split("\t") for line in answer.out.splitlines()]
-    assert len(columns) == 3 + 1 + 3
-    assert columns[3] == ["0.0000", ""]
-    assert all(float(score) < 0 for score, _ in columns[:3] + columns[4:])
+    assert len(columns) == 3 + 3 + 3  # an empty line gives as many as any other, so that lines can be counted off
+    assert columns[3:6] == 3 * [["0.0000", ""]]
+    assert all(float(score) < 0 for score, _ in columns[:3] + columns[6:])
     assert len({text for _, text in columns[:3]}) == 3
     told = [
         json.loads(line) for line in fed("predict run --n-best 2 --json", b"axa\n\n", monkeypatch, capsys).out.splitlines()
     ]
-    assert [len(found) for found in told] == [2, 1]
+    assert [len(found) for found in told] == [2, 2]
     assert set(told[0][0]) == {"text", "log_prob", "finished"}
-    assert told[1] == [{"text": "", "log_prob": 0.0, "finished": True}]
+    assert told[1] == 2 * [{"text": "", "log_prob": 0.0, "finished": True}]
     setting = fed("predict run search.method=beam search.n_best=2 --json", b"axa\n", monkeypatch, capsys)
     assert json.loads(setting.out) == told[0]
 
@@ -218,7 +219,7 @@ def test_listings(verb: str, place: Path, capsys: pytest.CaptureFixture[str]) ->
         "data": lambda: [entry["name"] for entry in told["data"]],
         "doctor": lambda: list(told),
     }[verb]()
-    expected = {"systems": "rnn_attention", "recipes": "dates", "data": "multi30k", "doctor": "kernels"}[verb]
+    expected = {"systems": "bahdanau", "recipes": "dates", "data": "multi30k", "doctor": "kernels"}[verb]
     assert expected in names
     assert all(name in answer.out for name in names)
 
@@ -234,6 +235,30 @@ def test_data_is_where_it_is_said_to_be(place: Path, capsys: pytest.CaptureFixtu
     assert "nothing to download" in here("data get dates", capsys).out
 
 
+def test_data_names_what_is_expected_where_and_what_is_missing(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [line.strip() for line in here("data", capsys).out.splitlines()]
+    where = place / "data" / "ptb"
+    expected = lines.index(f"3 files in {where}: ptb.test.txt.gz, ptb.train.txt.gz, ptb.valid.txt.gz")
+    assert lines[expected + 1] == "missing: all"
+    assert sum("files in" in line or "file in" in line for line in lines) == len(known()) - 1  # all but dates
+    where.mkdir(parents=True)
+    (where / "ptb.test.txt.gz").write_bytes(bytes(149201))  # its size, but not its content
+    (where / "ptb.valid.txt.gz").write_bytes(b"cut")
+    lines = [line.strip() for line in here("data", capsys).out.splitlines()]
+    assert "missing: ptb.train.txt.gz" in lines
+    assert "damaged: ptb.valid.txt.gz" in lines
+    shown = here("data show ptb", capsys).out.splitlines()
+    assert [line.split() for line in shown[-3:]] == [
+        ["damaged", "149.2", "kB", str(where / "ptb.test.txt.gz")],
+        ["missing", "1.7", "MB", str(where / "ptb.train.txt.gz")],
+        ["damaged", "134.1", "kB", str(where / "ptb.valid.txt.gz")],
+    ]
+    told = json.loads(here("data show ptb --json", capsys).out)
+    assert [file["status"] for file in told["files"]] == ["damaged", "missing", "damaged"]
+    assert "no files" in here("data show dates", capsys).out
+    assert here("data show ptbb", capsys).code == 2
+
+
 def test_data_sample(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = "data.train_size=9 data.valid_size=9 data.test_size=9 data.locales=de_DE data.untagged=0"
     answer = here(f"data sample dates {sizes} -n 3", capsys)
@@ -241,7 +266,7 @@ def test_data_sample(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [line.split("\t") for line in answer.out.splitlines()]
     assert len(rows) == 3
     assert all(source.startswith("<de_DE> ") and group == "tagged" for source, _, group in rows)
-    own = here("data sample rnn_attention data.train=good.tsv -n 2 --split train", capsys)
+    own = here("data sample bahdanau data.train=good.tsv -n 2 --split train", capsys)
     assert own.out == "axa\ta-x\naya\ta-y\n"
 
 
@@ -273,4 +298,4 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_predict_as_users_run_it(place: Path) -> None:
     answer = apart("predict run --n-best 2 --json", stdin="axa\n\nbé日b\n")
     assert (answer.code, answer.err) == (0, "")
-    assert [len(json.loads(line)) for line in answer.out.splitlines()] == [2, 1, 2]
+    assert [len(json.loads(line)) for line in answer.out.splitlines()] == [2, 2, 2]

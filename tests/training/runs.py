@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch._dynamo  # noqa: F401 - the optimizer would import it in every child, which takes seconds
+
 from saccade.training.progress import Quiet
 from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
@@ -39,7 +41,16 @@ TINY = [
 
 def tiny(*words: str) -> Settings:
     """The date reader, made small."""
-    return resolve({"system": "rnn_attention", "data": {"name": "dates"}}, [*TINY, *words])
+    return resolve({"system": "bahdanau", "data": {"name": "dates"}}, [*TINY, *words])
+
+
+def tiny_transformer(*words: str) -> Settings:
+    """The same with a Transformer that strikes out numbers everywhere."""
+    model = ["width=8", "heads=2", "hidden=16", "encoder_layers=2", "decoder_layers=1"]
+    model += ["dropout=0.2", "attention_dropout=0.1", "activation_dropout=0.1"]
+    shared = ["task.shared=true", *(f"model.{word}" for word in model)]
+    common = [word for word in TINY if not word.startswith("model.")]
+    return resolve({"system": "transformer", "data": {"name": "dates"}}, [*common, *shared, *words])
 
 
 class StopAt(Quiet):

@@ -8,19 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.batches import plan
+from saccade.data.batches import Integers, plan
 from saccade.data.dates import load
 from saccade.tasks.text_to_text import Task
 from saccade.training import checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
+from saccade.training.settings import Settings
 from saccade.training.train import train
 
-from .runs import StopAt, contents, ended, forked, in_child, tiny
+from .runs import StopAt, contents, ended, forked, in_child, tiny, tiny_transformer
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 KILLS = int(os.environ.get("SACCADE_KILLS", "30"))
+TRANSFORMER_KILLS = max(1, KILLS // 10)
 settings = tiny("train.accumulate=2")
 
 
@@ -32,11 +34,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return contents(run)
 
 
+def corpus_lengths(chosen: Settings) -> Integers:
+    """Tokens of each source and target."""
+    splits = load(chosen.data)
+    return Task.fit(chosen.task, chosen.tokens, splits).corpus(splits.train).lengths
+
+
 def epoch_end() -> int:
     """The step that takes the last batch of the first epoch."""
-    splits = load(settings.data)
-    lengths = Task.fit(settings.task, settings.tokens, splits).corpus(splits.train).lengths
-    batches = len(plan(lengths, settings.train.max_tokens, settings.train.seed, 0))
+    batches = len(plan(corpus_lengths(settings), settings.train.max_tokens, settings.train.seed, 0))
     return -(-batches // settings.train.accumulate)
 
 
@@ -65,21 +71,36 @@ def test_split_run_is_the_whole_run(place: str, whole: dict[str, str], tmp_path:
 
 
 def test_killed_at_random_moments(whole: dict[str, str], tmp_path: Path) -> None:
+    assert kills_that_landed(settings, tmp_path, KILLS) > KILLS / 4
+    assert contents(tmp_path / "whole") == whole
+
+
+def test_a_transformer_with_dropout_is_killed_at_random_moments(tmp_path: Path) -> None:
+    chosen = tiny_transformer("train.accumulate=2")
+    lengths = corpus_lengths(chosen)
+    widths = {int(lengths[batch].max()) for batch in plan(lengths, chosen.train.max_tokens, chosen.train.seed, 0)}
+    assert len(widths) > 3, "batches of like lengths, which differ from each other"
+    assert kills_that_landed(chosen, tmp_path, TRANSFORMER_KILLS) > TRANSFORMER_KILLS / 4
+
+
+def kills_that_landed(chosen: Settings, folder: Path, kills: int) -> int:
+    """Train, kill, resume and compare with the whole run, many times; how many kills came before the end."""
     dice = random.Random(1)
     started = time.monotonic()
-    assert ended(in_child(tmp_path / "timed", settings)) == 0
+    assert ended(in_child(folder / "whole", chosen)) == 0
     seconds = time.monotonic() - started
+    expected = contents(folder / "whole")
     landed = 0
-    for kill in range(KILLS):
-        run = tmp_path / str(kill)
-        child = in_child(run, settings)
+    for kill in range(kills):
+        run = folder / str(kill)
+        child = in_child(run, chosen)
         time.sleep(dice.uniform(0.0, seconds))
         os.kill(child, signal.SIGKILL)
         landed += ended(child) == -signal.SIGKILL
-        assert ended(in_child(run, settings, resume=True)) == 0, f"kill {kill}"
-        assert contents(run) == whole, f"kill {kill}"
+        assert ended(in_child(run, chosen, resume=True)) == 0, f"kill {kill}"
+        assert contents(run) == expected, f"kill {kill}"
         assert not [path for path in run.rglob("*") if path.name.startswith((".tmp", ".del"))]
-    assert landed > KILLS / 4
+    return landed
 
 
 def test_killed_inside_a_save(whole: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

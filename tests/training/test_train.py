@@ -15,7 +15,7 @@ from torch import Tensor
 from saccade.data.examples import Splits
 from saccade.data.text import TextBatch
 from saccade.errors import DataError, SaccadeError, UsageError
-from saccade.systems import rnn_attention
+from saccade.systems import bahdanau
 from saccade.tasks.text_to_text import Task
 from saccade.training.checkpoints import Checkpoints
 from saccade.training.interrupts import Interrupted
@@ -32,13 +32,13 @@ pytestmark = pytest.mark.usefixtures("put_back")
 
 def spoil(monkeypatch: pytest.MonkeyPatch, *updates: int) -> None:
     """The loss of the date reader is NaN in these updates."""
-    real, count = rnn_attention.Model.loss, itertools.count(1)
+    real, count = bahdanau.Model.loss, itertools.count(1)
 
-    def loss(self: rnn_attention.Model, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+    def loss(self: bahdanau.Model, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
         found = real(self, batch, smoothing)
         return found * math.nan if self.training and next(count) in updates else found
 
-    monkeypatch.setattr(rnn_attention.Model, "loss", loss)
+    monkeypatch.setattr(bahdanau.Model, "loss", loss)
 
 
 def test_a_refused_update_is_logged_and_kept_and_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_a_resumed_run_counts_only_its_own_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_the_run_after_its_step(number: signal.Signals, code: int, tmp_path: Path) -> None:
     before = signal.getsignal(number)
-    with pytest.raises(Interrupted, match="stopped at step 3, checkpoint written; go on with --resume") as stop:
+    with pytest.raises(Interrupted, match=r"stopped at step 3, checkpoint .* saccade train \S+ --resume") as stop:
         train(tmp_path, tiny(), Pressed(3, number))
     assert stop.value.exit_code == code
     assert Checkpoints(tmp_path).steps() == [3]
@@ -265,7 +265,7 @@ def test_a_run_without_validation_data_trains_and_has_no_best(tmp_path: Path) ->
     from saccade.training.settings import resolve
 
     words = ["data.held_out=0", f"data.train={tmp_path / 'my.tsv'}", "train.steps=3", "train.threads=1", "model.hidden=8"]
-    run = train(tmp_path / "run", resolve({"system": "rnn_attention"}, words), Quiet())
+    run = train(tmp_path / "run", resolve({"system": "bahdanau"}, words), Quiet())
     assert [line["event"] for line in lines(run.path)] == ["step"]
     assert not (run.path / "checkpoints" / "BEST").exists()
     assert run.model(run.task())[1].step == 3

@@ -24,6 +24,10 @@ RunPath = Annotated[Path, typer.Argument(help="The directory of a run, such as r
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.", metavar="")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", metavar="")]
 DataDir = Annotated[str | None, typer.Option("--data-dir", help="Where data lies; else $SACCADE_DATA, else the cache.")]
+Drawings = Annotated[
+    list[Path] | None,
+    typer.Option("--out", "-o", help="Draw --lengths as .svg, .png or .html; may be given more than once."),
+]
 Which = Annotated[str | None, typer.Option("--checkpoint", help="best, last, average or a step; else the best there is.")]
 
 
@@ -58,7 +62,7 @@ def train(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model: saccade train dates; saccade train rnn_attention data.train=my.tsv train.steps=2000.
+    """Train a model: saccade train dates; saccade train bahdanau data.train=my.tsv train.steps=2000.
 
     Your own pairs come as data.train=my.tsv (source TAB target), my.jsonl, or train.de,train.en. Ctrl-C writes a
     checkpoint and --resume goes on from it, to the same bits as if nothing had happened.
@@ -77,6 +81,10 @@ def evaluate(
     lengths: Annotated[
         bool, typer.Option("--lengths", help="Also score short and long inputs apart, with bars.", metavar="")
     ] = False,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Score 8-bit weights as well, and say what they cost.", metavar="")
+    ] = False,
+    out: Drawings = None,
     checkpoint: Which = None,
     data_dir: DataDir = None,
     json: Json = False,
@@ -84,7 +92,18 @@ def evaluate(
     """Score a run: saccade evaluate runs/dates; saccade evaluate runs/dates search.method=beam --data my.tsv."""
     from saccade.cli import verbs
 
-    verbs.evaluate(run, words or [], split, data, checkpoint, data_dir=data_dir, machine=json, lengths=lengths)
+    verbs.evaluate(
+        run,
+        words or [],
+        split,
+        data,
+        checkpoint,
+        data_dir=data_dir,
+        machine=json,
+        lengths=lengths,
+        int8=int8,
+        out=out or [],
+    )
 
 
 @app.command()
@@ -125,6 +144,9 @@ def translate(
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the log-probability and a tab before each text.", metavar="")
     ] = False,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Multiply with 8-bit weights; evaluate --int8 says what they cost.", metavar="")
+    ] = False,
     checkpoint: Which = None,
     json: Json = False,
 ) -> None:
@@ -146,6 +168,7 @@ def translate(
         n_best=n_best,
         length_penalty=length_penalty,
         scores=scores,
+        int8=int8,
         machine=json,
     )
 
@@ -158,6 +181,10 @@ def compare(
     ] = None,
     samples: Annotated[int, typer.Option("--samples", min=10, help="Resampled tests.")] = 1000,
     beam: Annotated[int | None, typer.Option("--beam", min=1, help="Search all runs with such a beam.")] = None,
+    lengths: Annotated[
+        bool, typer.Option("--lengths", help="Also compare on short and on long inputs apart.", metavar="")
+    ] = False,
+    out: Drawings = None,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
@@ -165,7 +192,7 @@ def compare(
     from saccade.cli import translating
 
     words = [] if beam is None else [f"search.beam={beam}", f"search.method={'beam' if beam > 1 else 'greedy'}"]
-    translating.compare(runs, words, split, samples, data_dir=data_dir, machine=json)
+    translating.compare(runs, words, split, samples, data_dir=data_dir, machine=json, lengths=lengths, out=out or [])
 
 
 @app.command()
@@ -190,6 +217,77 @@ def look(
     from saccade.cli import verbs
 
     verbs.look(run, texts, out or [], n_best, checkpoint, to=to, attention=attention, head=head, width=width, color=color)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="A table, or a TOML file of one", metavar="[NAME]")] = None,
+    words: Words = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where the runs go; else runs/NAME.")] = None,
+    rows: Annotated[str | None, typer.Option("--rows", help="Only these, such as global-dot,local-m; else all.")] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="How many; else what the table says.")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Show what there is, train nothing.", metavar="")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A few steps and one seed of all, into runs/NAME-quick.", metavar="")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete these runs first and begin anew.", metavar="")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.", metavar="")] = False,
+    into: Annotated[
+        Path | None, typer.Option("--into", help="Write it into this page, between <!-- table: NAME --> and its end.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the tables.", metavar="")] = False,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Train all models of a table, with several seeds each, and show mean ± sd: saccade reproduce multi30k-attention.
+
+    Ctrl-C writes a checkpoint and the same command goes on; what is finished is never trained again.
+    """
+    if listed or name is None:
+        from saccade.cli import listings
+
+        listings.tables(machine=json)
+        return
+    from saccade.cli import reproducing
+
+    reproducing.reproduce(
+        name,
+        words or [],
+        out,
+        rows=rows,
+        seeds=seeds,
+        show=show,
+        quick=quick,
+        fresh=fresh,
+        markdown=markdown,
+        into=into,
+        data_dir=data_dir,
+        machine=json,
+    )
+
+
+@app.command("import")
+def import_(
+    directory: Annotated[Path, typer.Argument(help="A directory of Hugging Face's MarianMTModel", metavar="DIR")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory of the run.")],
+) -> None:
+    """Make a run of published weights: saccade import opus-mt-de-en --out runs/opus, then saccade translate runs/opus."""
+    from saccade.cli import exchanging
+
+    exchanging.import_(directory, out)
+
+
+@app.command()
+def export(
+    run: RunPath,
+    directory: Annotated[Path, typer.Argument(help="A new directory", metavar="DIR")],
+    kind: Annotated[str, typer.Option("--format", help="marian (transformers), ct2 (CTranslate2) or onnx.")],
+    checkpoint: Which = None,
+) -> None:
+    """Write a Transformer for another runtime: saccade export runs/multi30k-de-en fast --format ct2."""
+    from saccade.cli import exchanging
+
+    exchanging.export(run, directory, kind, checkpoint)
 
 
 @app.command()
@@ -230,11 +328,23 @@ def doctor(data_dir: DataDir = None, json: Json = False) -> None:
 
 @data_app.callback()
 def data(context: typer.Context, data_dir: DataDir = None, json: Json = False) -> None:
-    """List known data: where it lies, what is missing, its licence and official address."""
+    """List known data: its files, the directory they belong into, which are missing, licence and official address."""
     if context.invoked_subcommand is None:
         from saccade.cli import listings
 
         listings.data(data_dir, machine=json)
+
+
+@data_app.command("show")
+def data_show(
+    name: Annotated[str, typer.Argument(help="The data set", metavar="NAME")],
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Name every file of a data set: where it belongs, and whether it is there and unchanged."""
+    from saccade.cli import listings
+
+    listings.data_show(name, data_dir, machine=json)
 
 
 @data_app.command("get")

@@ -42,6 +42,18 @@ def recipes(*, machine: bool) -> None:
         print(f"{entry['name']:{width}} {entry['system']} on {entry['data']}: {entry['about']}")
 
 
+def tables(*, machine: bool) -> None:
+    """All tables of models that are compared like with like."""
+    found = []
+    for name in all_recipes.tables():
+        table = all_recipes.table(name)
+        found.append({"name": name, "rows": len(table["row"]), "about": table["about"]})
+    if machine:
+        print(json.dumps(found))
+    for entry in found if not machine else []:
+        print(f"{entry['name']} ({entry['rows']} rows): {entry['about']}")
+
+
 def config(name: str, words: Sequence[str], *, machine: bool) -> None:
     """The resolved settings, as TOML whose comments say what each key means."""
     from saccade.training.settings import base, kinds, resolve
@@ -73,8 +85,43 @@ def data(data_dir: str | None, *, machine: bool) -> None:
     print(f"data directory: {visible(str(directory))}")
     for row in rows:
         print(f"{row['name']:18} {row['status']:11} {row['size']:>9}  {row['licence']}")
-        print(f"{'':18} {row['about']}")
-        print(f"{'':18} {row['where'] or row['address']}")
+        for line in filter(None, [row["about"], row["address"], *_expected(row)]):
+            print(f"{'':18} {visible(line)}")
+    print("all files of one: saccade data show NAME")
+
+
+def _expected(row: Mapping[str, Any]) -> list[str]:
+    """Where its files belong, which they are, and which of them are not there or not what they must be."""
+    if not row["files"]:
+        return []
+    count = f"{len(row['files'])} files" if len(row["files"]) > 1 else "1 file"
+    wrong = {key: row[key] for key in ("missing", "damaged") if row[key]}
+    told = [f"{key}: {'all' if files == row['files'] else known.named(files)}" for key, files in wrong.items()]
+    return [f"{count} in {row['where']}: {known.named(row['files'])}", *told]
+
+
+def data_show(name: str, data_dir: str | None, *, machine: bool) -> None:
+    """Every file of a data set: whether it is there, its size, and where it belongs."""
+    item, directory = known.lookup(name), known.data_directory(data_dir)
+    found = known.status(item, directory, verify=True)
+    states = dict.fromkeys(found.missing, "missing") | dict.fromkeys(found.damaged, "damaged")
+    rows: list[dict[str, Any]] = [
+        {
+            "file": str(known.place(item, file, directory)),
+            "status": states.get(file.path, "here"),
+            "bytes": file.bytes,
+            "sha256": file.sha256,
+            "url": file.url,
+        }
+        for file in item.files
+    ]
+    if machine:
+        print(json.dumps({"name": name, "licence": item.licence, "address": item.address, "note": item.note, "files": rows}))
+        return
+    print(f"{name}: {item.about}\nlicence: {item.licence}\naddress: {item.address or 'none is known'}")
+    print("generated when it is needed: no files" if item.generated else f"note: {item.note or 'none'}")
+    for row in rows:
+        print(f"{row['status']:8} {known.amount(row['bytes']):>9}  {visible(row['file'])}")
 
 
 def data_get(name: str, data_dir: str | None) -> None:

@@ -5,12 +5,13 @@ import os
 import select
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from saccade import config
-from saccade.cli import streams, verbs
+from saccade import config, systems, tasks
+from saccade.cli import by_length, streams, verbs
 from saccade.data.examples import Pair
 from saccade.errors import DataError, UsageError
 from saccade.evaluation.text import paired_bootstrap
@@ -36,6 +37,15 @@ def search_of(
     return config.build(SearchConfig, table, "search")
 
 
+def _writer(path: Path) -> Run:
+    """The run, if it writes text."""
+    run = Run.open(path)
+    if not tasks.load(systems.load(run.settings.system).TASK).Task.writes_text:
+        verbs_for = "saccade predict and saccade evaluate"
+        raise UsageError(f"{path}: expected a run that writes text, got one that says labels; use {verbs_for}")
+    return run
+
+
 def translate(
     path: Path,
     file: str,
@@ -47,15 +57,17 @@ def translate(
     n_best: int,
     length_penalty: float | None,
     scores: bool,
+    int8: bool,
     machine: bool,
 ) -> None:
     """A line (or n_best of them, for each language) for each line, in order, as soon as it can be had."""
-    run = Run.open(path)
+    run = _writer(path)
     search = search_of(run, words, beam=beam, n_best=n_best, length_penalty=length_penalty)
     task = run.task()
     groups = _languages(task, to)
-    with verbs.opened(file) as stream:
+    with verbs.opened(file) as stream, ExitStack() as stack:
         model, _ = run.model(task, verbs.which_of(which))
+        stack.enter_context(verbs.resting(model, int8=int8))
         streams.as_utf8()
         done = 0
         for lines in windows(stream, "standard input" if file == "-" else file):
@@ -134,13 +146,22 @@ class _Arriving:
 
 
 def compare(
-    paths: Sequence[Path], words: Sequence[str], split: str | None, samples: int, *, data_dir: str | None, machine: bool
+    paths: Sequence[Path],
+    words: Sequence[str],
+    split: str | None,
+    samples: int,
+    *,
+    data_dir: str | None,
+    machine: bool,
+    lengths: bool = False,
+    out: Sequence[Path] = (),
 ) -> None:
     """BLEU of each run on the test of the first, whether the others differ from it, and some sentences side by side."""
+    by_length.check(lengths, out)
     verbs.use(data_dir)
     if len(paths) < 2:
         raise UsageError("compare: expected two runs or more; the first is what the others are compared with")
-    runs = [Run.open(path) for path in paths]
+    runs = [_writer(path) for path in paths]
     splits = runs[0].splits()
     split = split or ("test" if splits.test else "valid")  # where there is no test data, what was held out
     pairs = verbs.pairs_of(splits, split)
@@ -150,17 +171,30 @@ def compare(
     texts = {str(path): _answers(run, task, pairs, words) for path, run, task in zip(paths, runs, tasks, strict=True)}
     told = paired_bootstrap(texts, [pair.target for pair in pairs], tasks[0].config.bleu_tokens, samples)
     signature = tasks[0].bleu_signature()
+    bins = {name: tasks[0].by_length(pairs, found) for name, found in texts.items()} if lengths else {}
     if machine:
-        print(json.dumps({"runs": told, "examples": len(pairs), "samples": samples, "signature": signature}))
-        return
-    print(
-        f"{len(pairs):,} {split} examples, {samples:,} samples, 95 % intervals; p: that a difference to the first is chance"
-    )
+        facts = {"runs": told, "examples": len(pairs), "samples": samples, "signature": signature}
+        print(json.dumps({**facts, **({"lengths": bins} if lengths else {})}))
+    else:
+        _show(told, f"{len(pairs):,} {split} examples, {samples:,} samples", signature)
+        by_length.show_table(bins)
+        _side_by_side(pairs, texts)
+    if out:
+        by_length.draw(bins, _whole(told, bins), tasks[0].signatures().get("bleu", ""), out, quiet=machine)
+
+
+def _whole(told: Mapping[str, Mapping[str, float | None]], bins: Mapping[str, by_length.Bins]) -> dict[str, float]:
+    """The score of each run on all examples, in the metric of its bins."""
+    return {name: told[name]["bleu"] or 0.0 if "bleu" in rows[0] else by_length.overall(rows) for name, rows in bins.items()}
+
+
+def _show(told: Mapping[str, Mapping[str, float | None]], about: str, signature: str) -> None:
+    """A line for each run."""
+    print(f"{about}, 95 % intervals; p: that a difference to the first is chance")
     for name, row in told.items():
         p = "" if row["p"] is None else f"  p = {row['p']:.4f}"
         print(f"  {name:30} BLEU {row['bleu']:.2f} ({row['mean']:.2f} ± {row['interval']:.2f}){p}")
     print(f"  {signature}")
-    _side_by_side(pairs, texts)
 
 
 def _answers(run: Run, task: Any, pairs: Sequence[Pair], words: Sequence[str]) -> list[str]:

@@ -9,23 +9,29 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
+from torch import nn
+
 from saccade import config
-from saccade.cli import streams
+from saccade.cli import by_length, streams
 from saccade.config import Table
 from saccade.data import files
 from saccade.data.examples import Pair, Splits
 from saccade.errors import DataError, UnknownName, UsageError
+from saccade.kernels.runtime import kernels_on
+from saccade.layers.linear import Linear, at_rest
 from saccade.search import Config as SearchConfig
-from saccade.tasks.text_to_text import Prediction
+from saccade.tasks.prediction import Prediction
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
 from saccade.training.trained import Trained
 from saccade.view import pictures
+from saccade.view.labels import columns, fit
 from saccade.view.scene import terminal
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+CONFUSED, NARROW = 8, 14  # labels of a matrix that is shown, and letters of their names
 STEP = re.compile(r"[1-9][0-9]{0,17}")
 
 
@@ -73,56 +79,92 @@ def evaluate(
     data_dir: str | None,
     machine: bool,
     lengths: bool = False,
+    int8: bool = False,
+    out: Sequence[Path] = (),
 ) -> None:
     """Print the scores of a run."""
+    by_length.check(lengths, out)
     use(data_dir)
     run = Run.open(path)
     search = search_config(run, words)
     own = run.settings.data if run.settings.dataset == "files" else files.Config()  # which knows the JSON fields' names
+    task = run.task()
+    if data and task.kept() is not None:
+        raise UsageError("--data: expected a run that reads texts, got one that labels the nodes of its graph; leave it out")
     if data:
         pairs: Sequence[Pair] = files.pairs(data, own)
     else:
-        splits = run.splits()
-        split = split or ("test" if splits.test else "valid")  # where there is no test data, what was held out
+        splits = task.kept() or run.splits()
+        split = split or ("test" if len(splits.test) else "valid")  # where there is no test data, what was held out
         pairs = pairs_of(splits, split)
-    if not pairs:
-        raise DataError(f"{path}: its {split} data is empty; give pairs with --data")
-    task = run.task()
+    if len(pairs) == 0:
+        fix = "give pairs with --data" if task.kept() is None else "say in the column split of its nodes which are for what"
+        raise DataError(f"{path}: its {split} data is empty; {fix}, or choose another --split")
     model, found = run.model(task, which_of(which))
     texts = task.answers(model, pairs, search)
     scores, signatures = task.scores(model, pairs, texts), task.signatures()
+    if int8:
+        with resting(model, int8=True):
+            scores["int8"] = task.scores(model, pairs, task.answers(model, pairs, search))["all"]
     bins = task.by_length(pairs, texts) if lengths else []
+    details = task.details(pairs, texts)
     if machine:
         facts = {"run": str(path), "step": found.step, "data": data or split, "search": config.plain(search)}
-        print(json.dumps({**facts, "scores": scores, "signatures": signatures, **({"lengths": bins} if bins else {})}))
+        found_too = {**details, **({"lengths": bins} if bins else {})}
+        print(json.dumps({**facts, "scores": scores, "signatures": signatures, **found_too}))
     else:
         width = f" of {search.beam}" if search.method == "beam" else ""
-        print(f"{path} at step {found.step}, {data or split}, {search.method} search{width}")
+        how = f", {search.method} search{width}" if task.writes_text else ""
+        print(f"{path} at step {found.step}, {data or split}{how}")
         for name, part in scores.items():
             print(f"  {name:10} {part['examples']:7,} examples  {_scored(part)}")
-        for row in bins:
-            score, bar = _barred(row)
-            place = f"{row['shortest']:.0f}–{row['longest']:.0f} words"
-            print(f"  {place:12} {row['examples']:5,.0f} examples  {score} {bar}")
+        if int8:
+            lost = by_length.score(scores["all"]) - by_length.score(scores["int8"])
+            print(f"  8-bit weights cost {lost:.2f} {by_length.metric([scores['all']])}")
+        for line in confused(**details["confusion"]) if "confusion" in details else []:
+            print(f"  {line}")
+        by_length.show_bars(bins)
         for name, text in signatures.items():
             print(f"  {name.replace('bleu', 'BLEU').replace('chrf', 'chrF')}: {text}")
+    if out:
+        whole = {str(path): by_length.score(scores["all"])}
+        by_length.draw({str(path): bins}, whole, signatures.get("bleu", ""), out, quiet=machine)
 
 
-def _barred(row: Mapping[str, float]) -> tuple[str, str]:
-    """The score of a bin of lengths, and a bar as long as it is high."""
-    share = row["bleu"] / 100 if "bleu" in row else row["exact"]
-    shown = f"BLEU {row['bleu']:5.2f}" if "bleu" in row else f"{row['exact']:7.2%} exact"
-    return shown, "█" * round(40 * share)
+def resting(model: nn.Module, *, int8: bool) -> at_rest:
+    """Weights at rest for many searches, of 8 bits if asked for; only some systems can have those."""
+    if int8 and not any(isinstance(part, Linear) for part in model.modules()):
+        raise UsageError(
+            "--int8: expected a transformer, whose weights can be rounded, got another system; leave --int8 out"
+        )
+    if int8 and not kernels_on():
+        raise UsageError("--int8: expected compiled kernels, got none; install numba, and leave SACCADE_KERNELS on")
+    return at_rest("int8" if int8 else "float32")
 
 
 def _scored(part: Mapping[str, float]) -> str:
     """The scores of one group on a line."""
+    if "accuracy" in part:
+        area = f"  AUC {part['auc']:.4f}" if "auc" in part else ""
+        told = f"{part['accuracy']:8.2%} right  macro-F1 {part['macro_f1']:.4f}{area}"
+        return f"{told}  loss {part['loss']:.4f}  calibration error {part['calibration']:.4f}"
     if "bleu" in part:
         overlap = f"BLEU {part['bleu']:.2f}  chrF {part['chrf']:.2f}  "
     else:
         overlap = f"{part['exact']:8.2%} exact  "
     perplexity = f", perplexity {part['perplexity']:.3f}" if "perplexity" in part else ""
     return f"{overlap}loss {part['loss']:.4f} per token{perplexity}"
+
+
+def confused(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str]:
+    """How often each label (down) was taken for each (across); only where there are few enough to be read."""
+    if len(labels) > CONFUSED:
+        return []
+    names = [fit(label, NARROW) for label in labels]
+    width = max(NARROW // 2, *map(columns, names))
+    rows = [[f"{count:,}" for count in row] for row in counts]
+    lines = [f"{names[i]:{width}}  {'  '.join(cell.rjust(width) for cell in row)}" for i, row in enumerate(rows)]
+    return [f"{'':{width}}  {'  '.join(name.rjust(width) for name in names)}  (across: what it said)", *lines]
 
 
 def pairs_of(splits: Splits, name: str) -> Sequence[Pair]:
@@ -207,7 +249,8 @@ def look(
         print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")
     names = [look.name for look in trace.scenes[0].looks]
     if not out and attention is None and len(names) > 1:
-        print(f"shown: {names[0]}; there are also {', '.join(names[1:])} (--look NAME, and --head N for one head)")
+        others = ", ".join(f'"{name}"' for name in names[1:])
+        print(f"shown: {names[0]}; there are also {others} (--look NAME, and --head N for one head)")
 
 
 def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
@@ -216,7 +259,10 @@ def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
 
     settings = resolve(base(name), words)
     streams.as_utf8()
-    for pair in pairs_of(dataset(settings.dataset).load(settings.data), split)[:count]:
+    splits = dataset(settings.dataset).load(settings.data)
+    if not isinstance(splits, Splits):
+        raise UsageError(f"{name}: expected data of texts, got a graph, which has no lines to show")
+    for pair in pairs_of(splits, split)[:count]:
         print("\t".join((pair.source, pair.target, pair.group)).rstrip("\t"))
 
 

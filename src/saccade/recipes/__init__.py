@@ -1,4 +1,4 @@
-"""Recipes: a system, a data set, and only what differs from the defaults, in one TOML file each."""
+"""Recipes: a system, a data set, and only what differs from the defaults, in one TOML file each; and tables of them."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from saccade.config import Table
 from saccade.errors import UnknownName
 
 _HERE = Path(__file__).parent
+_TABLES = _HERE / "tables"
 
 
 def names() -> list[str]:
@@ -19,3 +20,15 @@ def load(name: str) -> Table:
     if name not in names():
         raise UnknownName("recipe", name, names())
     return config.read(_HERE / f"{name}.toml")
+
+
+def tables() -> list[str]:
+    """All tables that `saccade reproduce` knows."""
+    return sorted(path.stem for path in _TABLES.glob("*.toml"))
+
+
+def table(name: str) -> Table:
+    """The table of this name, as it is written."""
+    if name not in tables():
+        raise UnknownName("table", name, tables())
+    return config.read(_TABLES / f"{name}.toml")

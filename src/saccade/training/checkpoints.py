@@ -1,7 +1,7 @@
 """Checkpoints of a run: saved whole or not at all, checked before they are used, the newest few and the best kept.
 
 The directories are the truth. LAST and BEST are for people and scripts, and for telling that a directory is gone;
-a kill may leave them one save behind, and nothing depends on that.
+a kill may leave them one save behind, which the next writer puts right and on which nothing depends.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ class Checkpoints:
         contents, aliases = _contents(step, tensors, state)
         try:
             files.make_directory(self.folder, _at)
-            self.sweep()
+            self._tidy()
             files.require_room(self.folder, sum(map(len, contents.values())))
             serial = 1 + max((entry.serial for entry in shelf.published(self.folder)), default=0)
             path = self._publish(contents, stored.draw_up(step, serial, best, contents, aliases))
@@ -68,7 +68,7 @@ class Checkpoints:
             self._retire(path.name)
         except BaseException as error:
             with contextlib.suppress(OSError):
-                self.sweep()
+                self._tidy()
             if isinstance(error, OSError):
                 raise files.trouble(f"save step {step}", self.folder, error) from error
             raise
@@ -93,8 +93,12 @@ class Checkpoints:
 
     def sweep(self) -> None:
         """Put right what a kill left behind; for the single writer, before it begins."""
-        if not self.folder.is_dir():
-            return
+        if self.folder.is_dir():
+            self._tidy()
+            self._catch_up()
+
+    def _tidy(self) -> None:
+        """Delete what was left half made or half deleted, and end replacements that were begun."""
         present = list(self.folder.iterdir())
         for path in present:
             if path.name.startswith(LEFTOVERS):
@@ -102,6 +106,16 @@ class Checkpoints:
         for path in present:
             if path.name.startswith(shelf.REPLACED):
                 self._settle(path)
+
+    def _catch_up(self) -> None:
+        """Name in LAST and BEST what a kill kept from being named; one that is damaged, or names what is gone, stays."""
+        entries = [entry for entry in shelf.published(self.folder) if entry.serial]
+        serials = {entry.name: entry.serial for entry in entries}
+        for pointer, chosen in (("LAST", entries), ("BEST", [entry for entry in entries if entry.best])):
+            with contextlib.suppress(DataError):
+                named = shelf.pointed(self.folder, pointer)
+                if chosen and (named is None or serials.get(named, chosen[0].serial) < chosen[0].serial):
+                    files.replace(self.folder / pointer, shelf.pointer_text(pointer, chosen[0].name), _at)
 
     def _load(self, which: Literal["last", "best"] | int, entries: list[shelf.Entry]) -> Checkpoint:
         if not entries:

@@ -11,29 +11,30 @@ from typing import Any
 from saccade.training.trainer import Report
 
 
+def entries(path: Path) -> list[dict[str, Any]]:
+    """Whole lines of a log only: a kill may have cut the last one."""
+    found = []
+    for line in path.read_bytes().splitlines() if path.exists() else []:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            break
+        if not isinstance(entry, dict) or not isinstance(entry.get("step"), int):
+            break
+        found.append(entry)
+    return found
+
+
 class Journal:
     """The log of a run. What a resumed run writes again is cut off first, so that the log tells one story."""
 
     def __init__(self, run: Path, step: int, tokens: int = 0) -> None:
         self.path = run / "log.jsonl"
-        kept = [line for line in self._lines() if line["step"] <= step]
+        kept = [line for line in entries(self.path) if line["step"] <= step]
         temporary = self.path.with_name(".tmp-log.jsonl")
         temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
         temporary.replace(self.path)
         self._since = (time.perf_counter(), tokens)
-
-    def _lines(self) -> list[dict[str, Any]]:
-        """Whole lines only: a kill may have cut the last one."""
-        found = []
-        for line in self.path.read_bytes().splitlines() if self.path.exists() else []:
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                break
-            if not isinstance(entry, dict) or not isinstance(entry.get("step"), int):
-                break
-            found.append(entry)
-        return found
 
     def step(self, report: Report) -> dict[str, Any]:
         """Note an update."""

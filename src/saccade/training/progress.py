@@ -21,6 +21,8 @@ def told(scores: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _score(part: Mapping[str, float]) -> str:
+    if "accuracy" in part:
+        return f"{part['accuracy']:.2%} right"
     return f"BLEU {part['bleu']:.2f}" if "bleu" in part else f"{part['exact']:.2%} exact"
 
 

@@ -1,6 +1,5 @@
 """A run's directory: config.toml, env.json, tokenizers, log.jsonl and checkpoints, all readable by hand."""
 
-import hashlib
 import json
 import os
 import platform
@@ -16,7 +15,7 @@ from torch import Tensor
 
 import saccade
 from saccade import config, data, systems, tasks
-from saccade.data.examples import Pair, Splits
+from saccade.data.examples import Splits
 from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
 from saccade.training.checkpoints import Checkpoint, Checkpoints
@@ -102,15 +101,6 @@ def _mean(tensors: Sequence[Tensor]) -> Tensor:
     if not tensors[-1].is_floating_point():
         return tensors[-1]
     return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(tensors[-1].dtype)
-
-
-def fingerprint(pairs: Sequence[Pair]) -> str:
-    """A short name for exactly these examples in this order."""
-    digest = hashlib.sha256()
-    for pair in pairs:
-        for text in (pair.source, pair.target, pair.group):
-            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()[:16]
 
 
 def environment() -> dict[str, Any]:

@@ -54,7 +54,7 @@ def base(name: str) -> Table:
         return config.read(Path(name))
     if name in recipes.names():
         return recipes.load(name)
-    if name in systems.names():
+    if systems.EARLIER.get(name, name) in systems.names():
         return {"system": name}
     raise UnknownName("recipe or system", name, [*recipes.names(), *systems.names()])
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import torch
 
 from saccade import systems, tasks
+from saccade.data import GRAPHS
 from saccade.data.examples import Splits
 from saccade.errors import DataError, UsageError
 from saccade.training.allocator import keep_pages
@@ -20,10 +21,14 @@ from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
 from saccade.training.lock import locked
 from saccade.training.progress import clock
-from saccade.training.run import Run, changed, fingerprint, write_text
+from saccade.training.run import Run, changed, write_text
 from saccade.training.settings import Settings
 from saccade.training.trainer import NotFinite, Report, Trainer
 
+KINDS = {
+    "Splits": "texts (data.train=my.tsv, or a set such as data.name=sentences)",
+    "GraphData": "a graph (data.name=planetoid, or data.name=graphs data.nodes=nodes.csv data.edges=edges.csv)",
+}
 Scores = Mapping[str, Mapping[str, float]]
 
 
@@ -62,7 +67,7 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
     _prepare_directory(path)
     with locked(path):
         if fresh and (path / "config.toml").exists():
-            _clear(path)
+            clear(path)
             run = Run.create(path, settings)
         else:
             run = _opened(path, settings, resume, watcher)
@@ -70,7 +75,7 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
             _train(run, watcher)
         except (DataError, UsageError):
             if not run.checkpoints.steps():  # nothing was begun: leave nothing that looks like a run
-                _clear(path)
+                clear(path)
             raise
     return run
 
@@ -82,12 +87,12 @@ def _prepare_directory(path: Path) -> None:
         raise UsageError(f"{path}: cannot be made ({error.strerror}); choose another directory with --out") from None
 
 
-def _clear(path: Path) -> None:
+def clear(path: Path) -> None:
     """Delete what an earlier run left here, and nothing else; last of all what says that it is a run."""
     shutil.rmtree(path / "checkpoints", ignore_errors=True)
     skipped = [skip.name for skip in path.glob("skipped-step-*.json")]
-    tokenizers = ("tokenizer.json", "source.tokenizer.json", "target.tokenizer.json")
-    for name in ("log.jsonl", *tokenizers, *skipped, "env.json", "config.toml"):
+    learned = ("tokenizer.json", "source.tokenizer.json", "target.tokenizer.json", "labels.json", "graph.safetensors")
+    for name in ("scores.json", "log.jsonl", *learned, *skipped, "env.json", "config.toml"):
         (path / name).unlink(missing_ok=True)
 
 
@@ -114,22 +119,33 @@ def _opened(path: Path, settings: Settings, resume: bool, watcher: Watcher) -> R
 def _train(run: Run, watcher: Watcher) -> None:
     run.checkpoints.sweep()
     found = run.checkpoints.load("last") if run.checkpoints.steps() else None
+    _check_kind(run.settings)
     splits = run.splits()
     task = run.task() if found else _fit(run, splits)
     trainer = Trainer(run.new_model(task), task.corpus(splits.train), run.settings.train)
     session = Session(run, splits, task, trainer, watcher)
     if found:
         session.restore(found)
+    else:
+        task.begin(trainer.model, splits)
     if session.standing.over or trainer.step >= run.settings.train.steps:
         watcher.note(f"the run in {run.path} is finished: there is nothing left to train")
     else:
         session.go()
 
 
+def _check_kind(settings: Settings) -> None:
+    """Whether the system can read this kind of data at all, before any of it is loaded."""
+    kind = tasks.load(systems.load(settings.system).TASK).DATA.__name__
+    if (kind == "GraphData") != (settings.dataset in GRAPHS):
+        raise UsageError(f"{settings.system}: expected {KINDS[kind]}, got data.name={settings.dataset}")
+
+
 def _fit(run: Run, splits: Splits) -> Any:
-    if not splits.train:
+    module = tasks.load(systems.load(run.settings.system).TASK)
+    if len(splits.train) == 0:
         raise DataError("there is nothing to train on: the training data is empty")
-    task = tasks.load(systems.load(run.settings.system).TASK).Task.fit(run.settings.task, run.settings.tokens, splits)
+    task = module.Task.fit(run.settings.task, run.settings.tokens, splits)
     task.save(run.path)
     return task
 
@@ -141,7 +157,7 @@ class Session:
         self.run, self.splits, self.task, self.trainer, self.watcher = run, splits, task, trainer, watcher
         self.config = run.settings.train
         self.standing = Standing()
-        self.data = fingerprint(splits.train)
+        self.data = splits.fingerprint()
 
     def restore(self, found: Checkpoint) -> None:
         """Go on from this checkpoint."""
@@ -190,8 +206,9 @@ class Session:
     def _introduce(self) -> None:
         weights = sum(weight.numel() for weight in self.trainer.model.parameters())
         self.watcher.note(
-            f"{self.run.settings.system}: {weights:,} weights · {len(self.splits.train):,} examples · "
-            f"{self.config.steps:,} steps of up to {self.config.max_tokens:,} tokens · {torch.get_num_threads()} CPU threads"
+            f"{self.run.settings.system}: {weights:,} weights · {len(self.splits.train):,} examples, "
+            f"{len(self.splits.valid):,} held out · {self.config.steps:,} steps of up to {self.config.max_tokens:,} tokens "
+            f"· {torch.get_num_threads()} CPU threads"
         )
 
     def _after(self, report: Report, signals: Signals) -> None:
@@ -209,7 +226,8 @@ class Session:
         if saves:
             self._save(best)
         if signals.number and not last:
-            raise Interrupted(f"stopped at step {report.step}, checkpoint written; go on with --resume", signals.number)
+            again = f"saccade train {self.run.path} --resume"
+            raise Interrupted(f"stopped at step {report.step}, checkpoint written; go on with: {again}", signals.number)
 
     def _validate(self, step: int) -> bool:
         scores = self.task.evaluate(self.trainer.model, self.splits.valid, self.run.settings.search)

@@ -38,11 +38,14 @@ class Trained:
     def look(self, inputs: Iterable[str], search: SearchConfig | None = None, *, to: str | None = None) -> Trace:
         """Where the model looked, a scene for each input (and for each of n_best outputs); see `saccade.view`."""
         texts, groups = list(inputs), [to or self.task.groups()[0]]
+        if to and to not in self.task.groups():
+            what = "several languages" if self.task.groups() == [""] else f"one of {', '.join(self.task.groups())}"
+            raise UsageError(f"--to: expected a run that writes {what}, got {to!r}; leave it out, or name another")
         search = search or self.run.settings.search
         scenes = []
         answers = self.task.predict(self.model, iter(texts), search, looks=True, groups=groups)
         for text, found in zip(texts, answers, strict=True):
-            scenes += self.task.scenes(text, found, self.run.settings.tokens.kind)
+            scenes += self.task.scenes(text, found, self.run.settings.tokens.kind, self.task.reading(self.model, text))
         if not any(scene.looks for scene in scenes):
             raise UsageError(f"{self.run.settings.system} looks nowhere: there is nothing to show")
         return Trace(self.run.settings.system, scenes)

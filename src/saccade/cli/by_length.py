@@ -1,0 +1,96 @@
+"""Scores by the length of the source: bars for one run, a table for several, and a picture of either."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from saccade.errors import UsageError
+from saccade.view import pictures
+from saccade.view.labels import columns, fit
+from saccade.view.lines import Chart, Series, figure
+
+Bins = Sequence[Mapping[str, float]]
+BAR = 40  # letters of a full one
+NAME = 24  # columns of a run's name in the table
+
+
+def check(lengths: bool, out: Sequence[Path]) -> None:
+    """Whether the options fit each other, before anything is computed."""
+    if out and not lengths:
+        raise UsageError("--out: draws what --lengths scores; add --lengths")
+    for target in out:
+        pictures.kind_of(target, pictures.DRAWINGS)
+
+
+def label(row: Mapping[str, float]) -> str:
+    """The lengths of a bin: 1–5, or 3 where there is but one."""
+    low, high = int(row["shortest"]), int(row["longest"])
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
+def score(row: Mapping[str, float]) -> float:
+    """BLEU where that is the metric, else the share of right labels or of texts exactly right; all from 0 to 100."""
+    return row["bleu"] if "bleu" in row else 100 * row.get("accuracy", row.get("exact", 0.0))
+
+
+def metric(bins: Bins) -> str:
+    """What `score` is."""
+    return "BLEU" if "bleu" in bins[0] else "right, %" if "accuracy" in bins[0] else "exactly right, %"
+
+
+def overall(bins: Bins) -> float:
+    """The mean of all bins' examples: the share that is exactly right of the whole. (BLEU has no such mean.)"""
+    return sum(score(row) * row["examples"] for row in bins) / sum(row["examples"] for row in bins)
+
+
+def show_bars(bins: Bins) -> None:
+    """One run in the terminal."""
+    for row in bins:
+        share = f"{score(row):6.2f}% {'right' if 'accuracy' in row else 'exact'}"
+        shown = f"BLEU {row['bleu']:5.2f}" if "bleu" in row else share
+        bar = "█" * round(BAR * score(row) / 100)
+        print(f"  {f'{label(row)} words':12} {row['examples']:5,.0f} examples  {shown} {bar}")
+
+
+def show_table(runs: Mapping[str, Bins]) -> None:
+    """Several runs in the terminal: the score of each in every bin, and how far it is from the first."""
+    if not runs:
+        return
+    first, *others = runs.values()
+    names = [_padded(name) for name in runs]
+    print(f"\n  {metric(first)} by words of the source, and the difference to the first run")
+    print(f"  {'words':10} {'examples':>8}  {'  '.join(names)}")
+    for number, row in enumerate(first):
+        cells = [f"{score(row):.2f}".rjust(NAME)]
+        cells += [_told(score(bins[number]), score(row)).rjust(NAME) for bins in others]
+        print(f"  {label(row):10} {row['examples']:8,.0f}  {'  '.join(cells)}")
+
+
+def _told(own: float, first: float) -> str:
+    gap = f"({own - first:+.2f})".replace("-", "−")
+    return f"{own:.2f} {gap:>9}"
+
+
+def _padded(name: str) -> str:
+    """The end of a name, which tells runs apart, at the right of its column."""
+    shown = fit(name, 4 * NAME)
+    shown = shown if columns(shown) <= NAME else f"…{shown[1 - NAME :]}"
+    return " " * (NAME - columns(shown)) + shown
+
+
+def draw(runs: Mapping[str, Bins], whole: Mapping[str, float], signature: str, out: Sequence[Path], *, quiet: bool) -> None:
+    """The picture of all runs, into each of the files, which are named on standard output unless `quiet`."""
+    first = next(iter(runs.values()))
+    up = metric(first)
+    chart = Chart(
+        title=f"{up[0].upper()}{up[1:].removesuffix(', %')} by length of the source",
+        bins=[label(row) for row in first],
+        counts=[int(row["examples"]) for row in first],
+        series=[Series(f"{run} · {whole[run]:.2f} on all", [score(row) for row in bins]) for run, bins in runs.items()],
+        across="words of the source (in small type: how many sentences)",
+        up=up,
+        note=signature,
+    )
+    for target in out:
+        written = pictures.save_drawing(figure(chart), target)
+        if not quiet:
+            print(written)

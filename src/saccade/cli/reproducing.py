@@ -1,0 +1,117 @@
+"""What `saccade reproduce` does: train the cells of a table, each to its end, and show what they came to."""
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from saccade.cli import pages, verbs
+from saccade.errors import UsageError
+from saccade.training import tables
+from saccade.training.cells import Cell
+from saccade.training.progress import watcher
+from saccade.training.tables import Grid, Line
+
+QUICK = ("train.steps=3", "search.max_length=8")
+
+
+def reproduce(
+    name: str,
+    words: Sequence[str],
+    out: Path | None,
+    *,
+    rows: str | None,
+    seeds: int | None,
+    show: bool,
+    quick: bool,
+    fresh: bool,
+    markdown: bool,
+    into: Path | None,
+    data_dir: str | None,
+    machine: bool,
+) -> None:
+    """Train what is not there yet, then show the table; everything that can be wrong is told before."""
+    verbs.use(data_dir)
+    if show and fresh:
+        raise UsageError("--show and --fresh exclude each other: look at what there is, or begin anew")
+    if machine and (markdown or into):
+        raise UsageError("--json and --markdown exclude each other: for machines, or for a page")
+    grid, title = tables.read(name), Path(name).stem
+    if into:
+        pages.check(into, title)
+    folder = out or Path("runs") / (f"{title}-quick" if quick else title)
+    count, hasty = seeds or (1 if quick else None), QUICK if quick else ()
+    parts = [(row, grid.cells(row, count, [*hasty, *words], folder)) for row in grid.chosen(rows)]
+    cells = _in_order(cells for _, cells in parts)
+    _prepare(cells, fresh=fresh)
+    if not show:
+        _carry_out(grid, cells, machine=machine)
+    lines = [tables.line(grid, row, own) for row, own in parts]
+    if machine:
+        print(json.dumps(_facts(title, grid, lines)))
+    elif markdown or into:
+        command = _command(name, words, quick=quick, rows=rows, seeds=seeds)
+        _hand_over(pages.markdown(command, grid, lines), into, title)
+    else:
+        print(pages.text(title, grid, lines))
+
+
+def _in_order(parts: Iterable[Sequence[Cell]]) -> list[Cell]:
+    """Every cell once, the first seed of all rows first: so there is soon a whole table, if a rough one."""
+    cells = {cell.path: cell for own in parts for cell in own}
+    return sorted(cells.values(), key=lambda cell: cell.seed)
+
+
+def _prepare(cells: Sequence[Cell], *, fresh: bool) -> None:
+    """Delete what is to be made anew; else find out what was made otherwise."""
+    for cell in cells:
+        if fresh:
+            cell.clear()
+        else:
+            cell.check()
+
+
+def _carry_out(grid: Grid, cells: Sequence[Cell], *, machine: bool) -> None:
+    """Train and score every cell that is not finished."""
+    for number, cell in enumerate(cells, 1):
+        if cell.kept(grid.split) is None:
+            if machine:
+                facts = {"event": "cell", "cell": number, "cells": len(cells), "row": cell.row, "seed": cell.seed}
+                print(json.dumps({**facts, "run": str(cell.path)}), flush=True)
+            watching = watcher(machine=machine)
+            watching.note(f"cell {number} of {len(cells)}: {cell.row}, seed {cell.seed} ({cell.path})")
+            value = grid.value(cell.complete(grid.split, watching))
+            watching.note(f"{pages.metric(grid)} {pages.number(grid, value)} on {grid.split}")
+
+
+def _facts(title: str, grid: Grid, lines: Sequence[Line]) -> dict[str, object]:
+    rows = [
+        {
+            "row": line.row.name,
+            "slug": line.row.slug,
+            "group": line.row.group,
+            "same_as": line.row.same_as or None,
+            "values": line.values,
+            "mean": line.mean,
+            "sd": line.deviation,
+            "minutes": line.minutes,
+            "paper": line.row.paper or None,
+            "signature": line.signature or None,
+        }
+        for line in lines
+    ]
+    return {"table": title, "metric": grid.metric, "split": grid.split, "rows": rows}
+
+
+def _command(name: str, words: Sequence[str], *, quick: bool, rows: str | None, seeds: int | None) -> str:
+    """What is typed to get this table again."""
+    options = ["--quick"] * quick + (["--rows", rows] if rows else []) + (["--seeds", str(seeds)] if seeds else [])
+    return shlex.join(["saccade", "reproduce", name, *words, *options])
+
+
+def _hand_over(section: str, into: Path | None, title: str) -> None:
+    if into:
+        pages.write(into, title, section)
+        print(into)
+    else:
+        print(section)

@@ -1,0 +1,61 @@
+"""Runs whose answers are labels, by the same verbs: train, evaluate, predict, look."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .commands import here
+
+WORDS = ["good", "fine", "great", "bad", "poor", "awful"]
+LINES = "".join(
+    f"a {word} film {i}\t{'positive' if WORDS.index(word) < 3 else 'negative'}\n" for i in range(8) for word in WORDS
+)
+SMALL = (
+    "tokens.kind=word model.embedding=12 model.hidden=8 model.dropout=0 train.steps=40 train.max_tokens=400 train.rate=0.05 "
+    "train.valid_every=20 train.threads=1"
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.tsv").write_text(LINES)
+    answer = here(f"train document_attention data.train=my.tsv data.test=my.tsv {SMALL}", capsys)
+    assert answer.code == 0, answer.err
+    return tmp_path / "runs" / "document_attention"
+
+
+def test_a_run_with_labels_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(here(f"evaluate {run} --json", capsys).out)
+    assert told["scores"]["all"]["accuracy"] == 1.0
+    assert told["confusion"] == {"labels": ["negative", "positive"], "counts": [[24, 0], [0, 24]]}
+    shown = here(f"evaluate {run} --lengths", capsys).out
+    assert "100.00% right" in shown
+    assert "negative  positive  (across: what it said)" in shown
+    (run.parent / "in.txt").write_text("a great film 3\n\nawful\n")
+    lines = here(f"predict {run} {run.parent / 'in.txt'}", capsys).out.splitlines()
+    assert (len(lines), lines[0], lines[2]) == (3, "positive", "negative")
+    scored = here(f"predict {run} {run.parent / 'in.txt'} --n-best 2 --scores", capsys).out.splitlines()
+    assert len(scored) == 6
+    looked = here(f"look {run} 'a poor film 3' --out {run.parent / 'look.svg'}", capsys)
+    assert looked.code == 0
+    assert "poor" in (run.parent / "look.svg").read_text()
+
+
+@pytest.mark.parametrize("command", ["translate {run} good.txt", "compare {run} {run}"])
+def test_labels_are_not_translated(command: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here(command.format(run=run), capsys)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "says labels; use saccade predict" in answer.err
+
+
+def test_mistakes_are_told_in_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run.parent / "other.tsv").write_text("a film\tmixed\n")
+    answer = here(f"evaluate {run} --data {run.parent / 'other.tsv'}", capsys)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "label 'mixed'" in answer.err
+    (run.parent / "one.tsv").write_text("a film\tmixed\nno film\tmixed\n")
+    answer = here(f"train document_attention data.train={run.parent / 'one.tsv'} --out x", capsys)
+    assert (answer.code, answer.err.count("\n")) == (3, 1)
+    assert "at least 2 different labels" in answer.err
