@@ -5,22 +5,27 @@ from types import ModuleType
 
 from saccade.errors import UnknownName
 
-DATASETS = {
-    "dates": "saccade.data.dates",
-    "files": "saccade.data.files",
-    "graphs": "saccade.data.graphs",
-    "multi30k": "saccade.data.multi30k",
-    "planetoid": "saccade.data.planetoid",
-    "sentences": "saccade.data.sentences",
-    "tatoeba": "saccade.data.tatoeba",
+# What data sets are made of; the first of each kind is the user's own.
+KINDS = {
+    "texts": ("files", "dates", "multi30k", "sentences", "tatoeba"),
+    "a graph": ("graphs", "planetoid"),
+    "bags": ("bags", "mil", "mnist_bags"),
 }
-
-
-GRAPHS = ("graphs", "planetoid")  # whose data is a graph; that of all others is texts
+EXAMPLES = {
+    "texts": "data.train=my.tsv, or a set such as data.name=sentences",
+    "a graph": "data.nodes=nodes.csv data.edges=edges.csv, or data.name=planetoid",
+    "bags": "data.train=bags.csv, or a set such as data.name=mil",
+}
+DATASETS = sorted(name for names in KINDS.values() for name in names)
 
 
 def dataset(name: str) -> ModuleType:
     """The module of this data set."""
     if name not in DATASETS:
         raise UnknownName("data set", name, DATASETS)
-    return importlib.import_module(DATASETS[name])
+    return importlib.import_module(f"saccade.data.{name}")
+
+
+def own(kind: str) -> str:
+    """The data set of the user's own files of this kind."""
+    return KINDS[kind][0]

@@ -2,8 +2,12 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +17,32 @@ class Pair:
     source: str
     target: str
     group: str = ""
+
+    def content(self) -> Iterator[bytes]:
+        """All that is learned from."""
+        for text in (self.source, self.target, self.group):
+            yield text.encode("utf-8", "surrogatepass") + b"\0"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bag:
+    """Some things, in no order, and what is to be said of all of them together.
+
+    Shapes: items (n, …), each a row of features or a picture; marks (n), what is known of each, if anything is
+    """
+
+    items: NDArray[np.float32]
+    target: str
+    marks: NDArray[np.int64] | None = None
+    group: str = ""
+    name: str = ""
+    grid: tuple[int, int] | None = None
+    """Rows and columns, where the items are the tiles of one picture."""
+
+    def content(self) -> Iterator[bytes]:
+        """All that is learned from."""
+        yield f"{self.items.shape} {self.target}\0{self.group}\0".encode()
+        yield np.ascontiguousarray(self.items).tobytes()
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
@@ -30,16 +60,16 @@ def in_order(labels: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Splits:
-    """Examples to learn from, to choose by, and to be judged on. The last two may be empty."""
+    """Examples (pairs, bags …) to learn from, to choose by, and to be judged on. The last two may be empty."""
 
-    train: Sequence[Pair]
-    valid: Sequence[Pair]
-    test: Sequence[Pair]
+    train: Sequence[Any]
+    valid: Sequence[Any]
+    test: Sequence[Any]
 
     def fingerprint(self) -> str:
         """A short name for exactly these examples to learn from, in this order."""
         digest = hashlib.sha256()
-        for pair in self.train:
-            for text in (pair.source, pair.target, pair.group):
-                digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        for example in self.train:
+            for part in example.content():
+                digest.update(part)
         return digest.hexdigest()[:16]

@@ -25,7 +25,7 @@ from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
 
-DATA = GraphData
+DATA = "a graph"
 FILE = "graph.safetensors"
 PARTS = ("train", "valid", "test")
 

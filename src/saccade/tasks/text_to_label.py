@@ -24,7 +24,7 @@ from saccade.tasks.lengths import bounds
 from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
 
-DATA = Splits
+DATA = "texts"
 WINDOW = 2000  # inputs that are sorted by length and read together
 
 

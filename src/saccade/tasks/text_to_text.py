@@ -28,7 +28,7 @@ from saccade.tasks.pieces import gathered, pieces
 from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
 
-DATA = Splits
+DATA = "texts"
 # Inputs that are sorted by length and searched together; and source tokens of one batch, padding included.
 WINDOW, BATCH_TOKENS = 2000, 8000
 WRITTEN = ", written"  # how the names of looks end that are at what was written, and not at the source

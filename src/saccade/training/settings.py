@@ -68,11 +68,18 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
             raise UnknownName("section", name, ["system", *SECTIONS])
     if any(not isinstance(table.get(section, {}), Mapping) for section in SECTIONS):
         raise UsageError("expected sections such as [train] with keys of their own")
-    if "train" in over.get("data", {}) and over["data"].get("name", "files") == "files":
+    given = over.get("data", {})
+    if {"train", "nodes"} & given.keys() and given.get("name", own := _own(table)) == own:
         # The user's own files take the place of the recipe's data, whatever keys that had.
-        table = {**table, "data": {"name": "files"}}
+        table = {**table, "data": {"name": own}}
     joined = config.merged(table, over)
     return _settings(joined)
+
+
+def _own(table: Mapping[str, Any]) -> str:
+    """The data set of the user's own files, as the system can read them."""
+    system = table.get("system")
+    return data.own(tasks.load(systems.load(system).TASK).DATA if isinstance(system, str) else "texts")
 
 
 def _with_preset(system: str, model: Table) -> Table:
@@ -90,7 +97,7 @@ def _settings(table: Table) -> Settings:
     if not isinstance(table.get("system"), str):
         raise UsageError(f'expected system = "NAME"; known: {", ".join(systems.names())}')
     sections: dict[str, Table] = {name: dict(table.get(name, {})) for name in SECTIONS}
-    dataset = sections["data"].pop("name", "files")
+    dataset = sections["data"].pop("name", _own(table))
     if not isinstance(dataset, str):
         raise UsageError(f"data.name: expected a name, got {dataset!r}")
     sections["model"] = _with_preset(table["system"], sections["model"])

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 
 import torch
 
-from saccade import systems, tasks
-from saccade.data import GRAPHS
+from saccade import data, systems, tasks
 from saccade.data.examples import Splits
 from saccade.errors import DataError, UsageError
 from saccade.training.allocator import keep_pages
@@ -25,10 +24,6 @@ from saccade.training.run import Run, changed, write_text
 from saccade.training.settings import Settings
 from saccade.training.trainer import NotFinite, Report, Trainer
 
-KINDS = {
-    "Splits": "texts (data.train=my.tsv, or a set such as data.name=sentences)",
-    "GraphData": "a graph (data.name=planetoid, or data.name=graphs data.nodes=nodes.csv data.edges=edges.csv)",
-}
 Scores = Mapping[str, Mapping[str, float]]
 
 
@@ -136,9 +131,9 @@ def _train(run: Run, watcher: Watcher) -> None:
 
 def _check_kind(settings: Settings) -> None:
     """Whether the system can read this kind of data at all, before any of it is loaded."""
-    kind = tasks.load(systems.load(settings.system).TASK).DATA.__name__
-    if (kind == "GraphData") != (settings.dataset in GRAPHS):
-        raise UsageError(f"{settings.system}: expected {KINDS[kind]}, got data.name={settings.dataset}")
+    kind: str = tasks.load(systems.load(settings.system).TASK).DATA
+    if settings.dataset not in data.KINDS[kind]:
+        raise UsageError(f"{settings.system}: expected {kind} ({data.EXAMPLES[kind]}), got data.name={settings.dataset}")
 
 
 def _fit(run: Run, splits: Splits) -> Any:

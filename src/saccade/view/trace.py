@@ -15,10 +15,16 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Side:
-    """One axis of a picture: what its places are (characters, words, pixels, frames, nodes …) and their labels."""
+    """One axis of a picture: what its places are (characters, words, pixels, frames, nodes …) and their labels.
+
+    Shapes: pictures (places, height, width) or (places, height, width, 3), if the places can be seen
+    """
 
     kind: str
     labels: Sequence[str]
+    pictures: NDArray[np.uint8] | None = None
+    grid: tuple[int, int] | None = None
+    """Rows and columns, where the places are the tiles of one picture."""
 
 
 @dataclass(frozen=True)
