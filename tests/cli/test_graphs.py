@@ -53,7 +53,7 @@ def test_a_graph_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) ->
         ("compare {run} {run}", 2, "says labels"),
         ("data sample {run}/config.toml", 2, "a graph"),
         ("train gat data.name=files data.train=my.tsv --out x", 2, "expected a graph (data.nodes=nodes.csv"),
-        ("train gat data.train=my.tsv --out x", 2, "data.train"),
+        ("train gat data.train=my.tsv --out x", 2, "unknown key in [data]"),
         ("train gat --out x", 2, "expected two CSV files"),
         ("train bahdanau data.name=graphs data.nodes=a data.edges=b", 2, "expected texts (data.train=my.tsv"),
         ("train bag_of_words data.train=my.tsv model.features=binary model.hidden=4", 2, "model.hidden: binary"),
