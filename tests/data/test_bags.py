@@ -72,7 +72,7 @@ def test_what_is_held_out_hangs_on_names_only(tmp_path: Path) -> None:
     assert parts[0] == parts[1]
 
 
-def picture(path: Path, pixels: np.ndarray) -> None:  # type: ignore[type-arg]
+def picture(path: Path, pixels: np.ndarray) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(pixels).save(path)
 

@@ -1,5 +1,7 @@
 """The estimator that takes bags: it finds the instance that makes a bag what it is."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,10 @@ from sklearn.model_selection import cross_val_score
 from saccade.errors import SaccadeError
 from saccade.estimators import AttentionMILClassifier
 
-SMALL = {"widths": (16,), "hidden": 8, "dropout": 0.0, "steps": 150, "rate": 1e-2, "batch": 60}
+SMALL: dict[str, Any] = {"widths": (16,), "hidden": 8, "dropout": 0.0, "steps": 150, "rate": 1e-2, "batch": 60}
 
 
-def bags(count: int = 40) -> tuple[list[np.ndarray], np.ndarray]:  # type: ignore[type-arg]
+def bags(count: int = 40) -> tuple[list[np.ndarray], np.ndarray]:
     dice = np.random.default_rng(0)
     found, labels = [], []
     for number in range(count):

@@ -23,7 +23,7 @@ from saccade.training.trainer import Trainer
 Array = NDArray[Any]
 
 
-class AttentionMILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
     """A label for each bag, and the weight of each instance in it.
 
     `pool` is attention, gated, mean or max; `widths` are the layers that read an instance; `steps`, `batch` (instances an
