@@ -15,7 +15,8 @@ from saccade.errors import DataError, UnknownName, UsageError
 from saccade.view import fonts, labels, load, save_picture, scene
 from saccade.view.colors import ramp
 from saccade.view.html import html
-from saccade.view.png import png
+from saccade.view.picture import picture
+from saccade.view.scene import png
 from saccade.view.trace import Look, Scene, Side
 
 from .traces import hostile, large, plain, trace
@@ -51,7 +52,7 @@ def test_heads_are_averaged_and_it_is_said() -> None:
     for drawing in (scene.terminal(plain(), color=False, width=80), "\n".join(texts(scene.svg(plain())))):
         assert "mean of 2 heads" in drawing
     assert "head" not in scene.terminal(plain(), "self", color=False, width=80)
-    assert np.allclose(scene.picture(plain()).weights[0], [0.625, 0, 0, 0.25])
+    assert np.allclose(picture(plain()).weights[0], [0.625, 0, 0, 0.25])
 
 
 def test_unknown_looks_and_heads_are_told_what_exists() -> None:

@@ -1,0 +1,48 @@
+"""A document read word by word, sentence by sentence (Yang et al. 2016): whose the words are, and what sentences weigh."""
+
+import numpy as np
+
+from saccade.view.picture import one_head
+from saccade.view.running import Sentence
+from saccade.view.scales import Integers
+from saccade.view.trace import Look, Scene
+
+
+def owners(look: Look) -> Integers | None:
+    """The sentence (query) of each word (key); nothing unless each sentence looked at words of its own, in their order.
+
+    A word with no weight at all belongs where the word before it does, at the beginning where the next one does.
+    Shapes: (keys)
+    """
+    seen = (look.weights != 0).any(axis=0)
+    if (seen.sum(axis=0) > 1).any() or not seen.any():
+        return None
+    known = np.flatnonzero(seen.any(axis=0))
+    sentences = seen.argmax(axis=0)[known]
+    if (np.diff(sentences) < 0).any():
+        return None
+    before = np.searchsorted(known, np.arange(look.weights.shape[2]), side="right") - 1
+    return np.asarray(sentences[np.maximum(before, 0)], dtype=np.int64)
+
+
+def weighed(scene: Scene, look: Look) -> Look | None:
+    """The look of one query at the sentences that this look is from."""
+    others = (other for other in scene.looks if other is not look and other.keys == look.queries)
+    return next((other for other in others if other.weights.shape[1] == 1), None)
+
+
+def sentences(scene: Scene, look: Look, head: int | None) -> list[Sentence]:
+    """The document's sentences, each with its words and weights, and its own weight if there is one."""
+    whose = owners(look)
+    assert whose is not None  # it was asked before this drawing was chosen
+    above, weights = weighed(scene, look), one_head(look, head)[0]
+    own = None
+    if above is not None:
+        own = one_head(above, head if len(above.weights) == len(look.weights) else None)[0][0].tolist()
+    words = scene.sides[look.keys].labels
+    found = []
+    for number, row in enumerate(weights):
+        places = np.flatnonzero(whose == number).tolist()
+        shown = [words[place] for place in places], row[places].tolist()
+        found.append(Sentence(*shown, own[number] if own is not None else None))
+    return found
