@@ -19,7 +19,7 @@ from saccade.view.picture import picture
 from saccade.view.scene import png
 from saccade.view.trace import Look, Scene, Side
 
-from .traces import hostile, large, plain, trace
+from .traces import HOSTILE, hostile, hostile_ones, large, plain, trace
 
 SVG = "{http://www.w3.org/2000/svg}"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -91,6 +91,34 @@ def test_hostile_text_is_only_text() -> None:
         drawing = ANSI.sub("", scene.terminal(hostile(), color=color, width=100)).replace("\n", "")
         assert all(unicodedata.category(letter) not in labels.HIDDEN for letter in drawing)
     assert opened(png(hostile())).width < 4000
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_hostile_text_is_only_text_in_every_drawing(number: int) -> None:
+    one = hostile_ones()[number]
+    root = ElementTree.fromstring(scene.svg(one))
+    elements = list(root.iter())
+    assert {each.tag.removeprefix(SVG) for each in elements} <= {
+        "svg",
+        "title",
+        "rect",
+        "g",
+        "path",
+        "text",
+        "circle",
+        "image",
+    }
+    addresses = [value for each in elements for key, value in each.attrib.items() if key.endswith("href")]
+    assert all(value.startswith("data:image/png;base64,") for value in addresses)
+    assert not [key for each in elements for key in each.attrib if key.startswith("on")]
+    for color in (True, False):
+        drawing = ANSI.sub("", scene.terminal(one, color=color, width=100)).replace("\n", "")
+        assert all(unicodedata.category(letter) not in labels.HIDDEN for letter in drawing)
+    assert opened(png(one, scale=1)).width < 1000
+    page = html(trace(one))
+    assert page.count("<script") == 2
+    assert "<img" not in page
+    assert HOSTILE[0] not in page
 
 
 @pytest.mark.parametrize("scale", [1, 2, 3])

@@ -17,6 +17,12 @@ def kept(weights: Sequence[float], most: int = MOST) -> list[int]:
     return sorted(sorted(range(len(weights)), key=lambda place: -weights[place])[:most])
 
 
+def shares(weights: Sequence[float]) -> list[float]:
+    """How long each bar is, compared to the longest; what is not above 0 has none."""
+    most = max([*weights, 0.0]) or 1.0
+    return [max(weight, 0.0) / most for weight in weights]
+
+
 def left_out(count: int, shown: int, what: str) -> list[str]:
     """What must be said where not everything is shown."""
     return [f"{count - shown} more {what}, none heavier than these, are left out"] if count > shown else []
@@ -28,15 +34,14 @@ def told(weight: float) -> str:
 
 
 def terminal(names: Sequence[str], weights: Sequence[float], screen: Screen) -> str:
-    """A line for each: its name, its weight, and a bar; what is not above 0 has none."""
+    """A line for each: its name, its weight, and a bar."""
     shown = [screen.fit(name, screen.width // 3) for name in names]
     numbers = [told(weight) for weight in weights]
-    width, digits, most = max(map(labels.columns, shown)), max(map(len, numbers)), max([*weights, 1e-12])
+    width, digits = max(map(labels.columns, shown)), max(map(len, numbers))
     room, full = max(4, screen.width - width - digits - 5), screen.glyphs.shades[-1]
     return "\n".join(
-        f"{' ' * (width - labels.columns(name))}{name}  {number:>{digits}}  "
-        f"{full * round(room * max(weight, 0.0) / most)}".rstrip()
-        for name, number, weight in zip(shown, numbers, weights, strict=True)
+        f"{' ' * (width - labels.columns(name))}{name}  {number:>{digits}}  {full * round(room * share)}".rstrip()
+        for name, number, share in zip(shown, numbers, shares(weights), strict=True)
     )
 
 

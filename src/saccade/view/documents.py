@@ -26,9 +26,10 @@ def owners(look: Look) -> Integers | None:
 
 
 def weighed(scene: Scene, look: Look) -> Look | None:
-    """The look of one query at the sentences that this look is from."""
-    others = (other for other in scene.looks if other is not look and other.keys == look.queries)
-    return next((other for other in others if other.weights.shape[1] == 1), None)
+    """The look of one query at as many sentences as this look is from."""
+    shape = 1, look.weights.shape[1]
+    at_sentences = (other for other in scene.looks if scene.sides[other.keys].kind == "sentences")
+    return next((other for other in at_sentences if other.weights.shape[1:] == shape), None)
 
 
 def sentences(scene: Scene, look: Look, head: int | None) -> list[Sentence]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from saccade.view.bars import kept, left_out, told
+from saccade.view.bars import kept, left_out, shares, told
 from saccade.view.colors import WORD, hexadecimal, tint
 from saccade.view.elements import FAINT, INK, document, element, text
 from saccade.view.images import Pixels, image
@@ -16,15 +16,15 @@ def svg(pictures: Pixels, names: Sequence[str], weights: Sequence[float], title:
 
     Shapes: pictures (places, height, width) or (places, height, width, 3)
     """
-    places, most = kept(weights), max([*weights, 0.0]) or 1.0
-    notes = [*notes, *left_out(len(weights), len(places), "pictures"), f"frame: from 0 to {told(most)}, the most here"]
+    places, strength = kept(weights), shares(weights)
+    notes = [*notes, *left_out(len(weights), len(places), "pictures"), f"frame: the most is {told(max(weights))}"]
     wide, high = sizes(*pictures.shape[1:3])
     across, down = max(wide, 56.0) + APART, high + 2 * THICKEST + (34 if any(names) else 20) + APART / 2
     columns, top = int((WIDE - 40) / across), 68.0 + 18 * len(notes)
     parts = heading(title, notes)
     for number, place in enumerate(places):
         x, y = 20 + number % columns * across + (across - wide) / 2, top + number // columns * down
-        parts += _framed(weights[place] / most, x, y, wide, high)
+        parts += _framed(strength[place], x, y, wide, high)
         parts.append(image(pictures[place], x, y, wide, high))
         below = y + high + THICKEST + 13
         parts.append(text(told(weights[place]), x + wide / 2, below, {**CENTERED, "fill": INK}))
@@ -42,8 +42,7 @@ def sizes(height: int, width: int, side: float = SIDE) -> tuple[float, float]:
 
 def _framed(share: float, x: float, y: float, width: float, height: float) -> list[str]:
     """The frame, as rectangles under the picture; a faint line is always there, so that white pictures end somewhere."""
-    thick = THICKEST * max(share, 0.0)
-    frames = [(1.0, FAINT), *([(max(thick, 1.0), hexadecimal(tint(share, WORD)))] * (share > 0))]
+    frames = [(1.0, FAINT), *([(max(THICKEST * share, 1.0), hexadecimal(tint(share, WORD)))] * (share > 0))]
     return [
         element("rect", {"x": x - air, "y": y - air, "width": width + 2 * air, "height": height + 2 * air, "fill": fill})
         for air, fill in frames

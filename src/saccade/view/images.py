@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from saccade.view.elements import Attributes, element
 
 START = "data:image/png;base64,"
-LARGEST = 1024  # pixels of the longer side; a reader of one drawing does not see more
+LARGEST = 720  # pixels of the longer side: twice what a drawing shows
 
 Pixels = NDArray[np.uint8]
 

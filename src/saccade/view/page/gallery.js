@@ -10,5 +10,5 @@ function drawGallery({ look, matrix, names, labels, pictures }) {
     framed.append(made("img", "", { alt: names[place], src: pictures[look.pictures[place]], class: look.crisp ? "crisp" : "" }), below);
     return framed;
   }));
-  return { nodes: [rows], meaning: [`${leftOut(weights, places, "pictures")}Frame: from 0 to ${number(most)}, the most here.`] };
+  return { nodes: [rows], meaning: [`${leftOut(weights, places, "pictures")}Frame: the most is ${number(largest(weights))}.`] };
 }

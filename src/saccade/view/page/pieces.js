@@ -65,7 +65,8 @@ function piece(tag, text, row, column, share, weight) {
 }
 
 const shareOf = (share) => Math.max(0, Math.min(1, share)).toFixed(3);
-const mostOf = (weights) => weights.reduce((one, other) => Math.max(one, other), 0) || 1;
+const largest = (weights) => weights.reduce((one, other) => Math.max(one, other), -Infinity);
+const mostOf = (weights) => Math.max(0, largest(weights)) || 1;  // what a full shade is; never 0
 
 // The heaviest places, in their own order, and what must be said about the others.
 function heaviest(weights, most) {

@@ -23,9 +23,9 @@ function drawText({ look, matrix, names, scene, head }) {
   });
   const text = made("div", "", { class: "text", role: "group", "aria-label": "Text, its words shaded by their weights" });
   text.append(...lines);
-  const told = `${names.length} words; the most that one was: ${number(mostOf(weights))}`;
+  const told = `${names.length} words; the most that one was: ${number(largest(weights))}`;
   if (!sentences) return { nodes: [text], meaning: [`${told}.`] };
   return { nodes: [text], meaning: [
-    `${told}, and a sentence: ${number(mostOf(sentences))}. Mark: the sentence’s weight. Shade: the word’s weight times √(its sentence’s).`,
+    `${told}, and a sentence: ${number(largest(sentences))}. Mark: the sentence’s weight. Shade: the word’s weight times √(its sentence’s).`,
   ] };
 }
