@@ -273,6 +273,19 @@ def test_the_keyboard_reaches_every_piece(browser: "Browser", tmp_path: Path) ->
         assert int(row) > 3
 
 
+def test_a_sentence_is_pinned_by_hand_and_by_key(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(document())) as opened:
+        words = opened.page.locator("#drawing .words i")
+        words.nth(6).click()
+        words.nth(0).hover()
+        opened.said("1 looked at good")
+        assert opened.text("#row-title") == "3 looked at"
+        words.nth(6).focus()
+        opened.page.keyboard.press("Enter")
+        words.nth(0).hover()
+        playwright.expect(opened.page.locator("#row-title")).to_have_text("1 looked at")
+
+
 def test_pictures_are_shown_as_pictures(browser: "Browser", tmp_path: Path) -> None:
     ready = "all => all.every(each => each.complete && each.naturalWidth > 0)"
     with Opened(browser, tmp_path, trace(bag(70), bag(12, (3, 4)), bag(70, pictures=False)), "#scene=1&head=0") as opened:

@@ -1,7 +1,7 @@
 """Which drawing a look takes: the one list that the terminal, SVG, PNG and the page ask.
 
 A drawing says which looks it fits and how it is made; the first that fits is taken, and the heat map fits every look. A new
-one is a line here, and a file in `page` if the page is to know it.
+one is an entry here, and a file of its name in `page`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,11 +12,12 @@ from saccade.view import bars, documents, gallery, labels, neighborhood, overlay
 from saccade.view import svg as vector
 from saccade.view import terminal as characters
 from saccade.view.images import address
-from saccade.view.picture import MATRIX, Picture, one_head
+from saccade.view.picture import AXES, Picture, one_head
 from saccade.view.running import Sentence
 from saccade.view.screen import Screen
 from saccade.view.trace import Look, Scene, Side
 
+MATRIX = "matrix"  # what the page always knows
 UNTITLED = "where it looked"
 SMALL = 160  # pixels of the longer side of a picture in a gallery on the page
 
@@ -205,11 +206,11 @@ DRAWINGS = (
         page=lambda scene, look: {"most": bars.MOST, "sorted": False},
     ),
     Drawing(
-        name="matrix",
+        name=MATRIX,
         fits=lambda scene, look: True,
         terminal=_heatmap,
         svg=_heatmap_svg,
-        sides=MATRIX,
+        sides=AXES,
         pixels=_cells,
     ),
 )

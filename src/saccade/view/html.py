@@ -12,7 +12,7 @@ import numpy as np
 
 from saccade.errors import UsageError
 from saccade.view import colors
-from saccade.view.drawings import drawing_of
+from saccade.view.drawings import MATRIX, drawing_of
 from saccade.view.labels import fit
 from saccade.view.picture import find_look
 from saccade.view.trace import Look, Scene, Side, Trace, check_trace
@@ -20,7 +20,7 @@ from saccade.view.trace import Look, Scene, Side, Trace, check_trace
 FINE = 250_000  # cells of a head up to which 16 bits a cell are spent; above, 8 keep the page small
 MOST = 100_000_000  # cells of a page that a browser still opens
 LONGEST = 200  # columns of a label; a reader of one place does not read more
-SCRIPTS = ("matrix.js", "map.js", "pieces.js", "text.js", "gallery.js", "overlay.js", "bars.js", "viewer.js")
+SCRIPTS = ("matrix.js", "map.js", "pieces.js")  # those of the drawings follow, then the page itself
 FRAME = """<!doctype html>
 <html lang="en">
 <head>
@@ -42,7 +42,7 @@ def html(trace: Trace, look: str | None = None, head: int | None = None) -> str:
     cells = sum(each.weights.size for scene in trace.scenes for each in scene.looks)
     if cells > MOST:
         raise UsageError(f"a page holds up to {MOST:,} weights, got {cells:,}; keep fewer scenes, looks or heads")
-    style, script = _part("viewer.css"), "\n".join(['"use strict";', *map(_part, SCRIPTS)])
+    style, script = _part("viewer.css"), "\n".join(['"use strict";', *map(_part, _scripts(trace))])
     parts = {
         "policy": escape(_policy(script, style)),
         "title": escape(f"{fit(trace.system, 80)}: where it looked" if trace.system else "where it looked"),
@@ -64,6 +64,12 @@ def _check_first(trace: Trace, look: str | None, head: int | None) -> None:
     chosen = find_look(trace.scenes[0], look)
     if head is not None and not 0 <= head < len(chosen.weights):
         raise UsageError(f"expected a head from 0 to {len(chosen.weights) - 1}, got head {head}")
+
+
+def _scripts(trace: Trace) -> list[str]:
+    """The files of the page; of the drawings, those that are needed."""
+    needed = {drawing_of(scene, look).name for scene in trace.scenes for look in scene.looks} - {MATRIX}
+    return [*SCRIPTS, *(f"{name}.js" for name in sorted(needed)), "viewer.js"]
 
 
 def _part(name: str) -> str:

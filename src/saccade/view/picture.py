@@ -13,7 +13,7 @@ from saccade.view.scales import Floats
 from saccade.view.trace import Look, Scene, Side, check, quoted
 
 RULER = 32  # from so many places on, labels that only count are a scale
-MATRIX = "down: {} · across: {}"
+AXES = "down: {} · across: {}"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Picture:
 
 
 def picture(
-    scene: Scene, look: str | None = None, head: int | None = None, *, blank: str = "␣", sides: str = MATRIX
+    scene: Scene, look: str | None = None, head: int | None = None, *, blank: str = "␣", sides: str = AXES
 ) -> Picture:
     """The matrix that is asked for, with what must be said about it; `sides` is how its two sides are told."""
     check(scene)

@@ -17,3 +17,5 @@ function drawBars({ look, matrix, names, kind }) {
   }));
   return { nodes: [list], meaning: [leftOut(weights, places, kind)] };
 }
+
+DRAWINGS.bars = { view: "bars", draw: drawBars };

@@ -12,3 +12,5 @@ function drawGallery({ look, matrix, names, labels, pictures }) {
   }));
   return { nodes: [rows], meaning: [`${leftOut(weights, places, "pictures")}Frame: the most is ${number(largest(weights))}.`] };
 }
+
+DRAWINGS.gallery = { view: "pictures", draw: drawGallery };

@@ -1,6 +1,6 @@
 // The picture that tiles came from, plain and under the color of their weights.
 
-function drawOverlay({ look, matrix, pictures, colors }) {
+function drawOverlay({ look, matrix, names, pictures, colors }) {
   const weights = matrix.row(0), [, columns] = look.grid, source = pictures[look.pictures[0]];
   const low = Math.min(0, matrix.least), high = Math.max(0, matrix.most), [least, most] = look.cover;
   const shown = (alt) => made("img", "", { alt, src: source, class: look.crisp ? "crisp" : "" });
@@ -11,6 +11,8 @@ function drawOverlay({ look, matrix, pictures, colors }) {
     const share = high > low ? (weight - low) / (high - low) : 0, color = colors[Math.round(share * 255)];
     const tile = piece("span", "", 0, place, share, weight);
     tile.style.backgroundColor = `rgb(${color & 255} ${(color >> 8) & 255} ${(color >> 16) & 255} / ${least + (most - least) * share})`;
+    tile.setAttribute("role", "img");
+    tile.setAttribute("aria-label", `${names[place]}: ${number(weight)}`);
     return tile;
   }));
   plain.append(shown("the picture"));
@@ -20,3 +22,5 @@ function drawOverlay({ look, matrix, pictures, colors }) {
   paintRamp(strip, colors);
   return { nodes: [pair], meaning: [number(low), strip, made("span", number(high)), made("span", `· ${look.grid.join(" × ")} tiles`)] };
 }
+
+DRAWINGS.overlay = { view: "picture", draw: drawOverlay };

@@ -1,9 +1,12 @@
 // What can be pointed at in a drawing (words, pictures, tiles, bars): by pointer, by focus and with the arrow keys.
 
+// The drawings that this page has, by name: what the reader calls each, and the function that makes it.
+const DRAWINGS = {};
+
 class Pieces {
   // `point(cell)` hears what is pointed at, `pin(row)` what is clicked; all pieces stand inside the stage.
   constructor(stage, point, pin) {
-    Object.assign(this, { stage, all: [] });
+    Object.assign(this, { stage, pin, all: [] });
     const heard = (event) => {
       const piece = event.target.closest?.("[data-column]");
       if (piece && stage.contains(piece)) point(this.cell(piece));
@@ -31,6 +34,7 @@ class Pieces {
   walked(event) {
     const from = this.all.indexOf(document.activeElement);
     if (from < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Enter") return this.pin(this.cell(this.all[from]).row);
     const back = getComputedStyle(this.all[from]).direction === "rtl" ? 1 : -1;
     const steps = { ArrowLeft: from + back, ArrowRight: from - back, Home: 0, End: this.all.length - 1 };
     let to = this.all[steps[event.key]];

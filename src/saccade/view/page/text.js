@@ -29,3 +29,5 @@ function drawText({ look, matrix, names, scene, head }) {
     `${told}, and a sentence: ${number(largest(sentences))}. Mark: the sentence’s weight. Shade: the word’s weight times √(its sentence’s).`,
   ] };
 }
+
+DRAWINGS.text = { view: "text", draw: drawText };

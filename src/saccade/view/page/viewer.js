@@ -6,10 +6,9 @@ const colors = ramp(trace.anchors);
 const map = new HeatMap(find("cells"), colors);
 const JOINED = new Set(["characters", "letters", "bytes", "pieces", "tokens"]);  // written without spaces between
 const MOST_TEXT = 4000, TOP = 10, NEAR = 4;
-const DRAWINGS = { text: drawText, gallery: drawGallery, overlay: drawOverlay, bars: drawBars };
-const VIEWS = { text: "text", gallery: "pictures", overlay: "picture", bars: "bars", matrix: "matrix" };
 const HELP = {
   drawn: "Point at a place, or move with the Tab and arrow keys, to read its weight.",
+  pinned: " Click or Enter pins a row.",
   matrix: "Point at a cell, or move with the arrow keys. Click or Enter pins a row, Escape lets it go. The wheel, a pinch, + and − zoom; dragging moves; 0 shows all.",
 };
 const state = { scene: 0, look: 0, head: null, view: null, pinned: null, cursor: null };
@@ -85,15 +84,17 @@ function showAll() {
   point(null);
 }
 
-// Places that need no name (pictures, tiles, instances) are called by their number.
+// Pictures, tiles and instances need no name: they are called by their number, or by their row and column.
 function called(label, place) {
-  return label === "" && ["gallery", "overlay", "bars"].includes(look().drawing) ? String(place) : named(label);
+  const { drawing, grid } = look();
+  if (label !== "" || drawing === "matrix" || drawing === "text") return named(label);
+  return grid ? `${Math.floor(place / grid[1])}, ${place % grid[1]}` : String(place);
 }
 
 function showStage() {
   find("drawn").hidden = !drawn();
   find("heatmap").hidden = find("texts").hidden = drawn();
-  find("help").textContent = drawn() ? HELP.drawn : HELP.matrix;
+  find("help").textContent = drawn() ? HELP.drawn + (map.matrix.rows > 1 ? HELP.pinned : "") : HELP.matrix;
   find("pin").hidden = drawn() && map.matrix.rows === 1;
   if (drawn()) return showDrawing();
   showLegend();
@@ -102,7 +103,7 @@ function showStage() {
 
 function showDrawing() {
   const { labels, kind } = side(look().keys);
-  const { nodes, meaning } = DRAWINGS[look().drawing]({
+  const { nodes, meaning } = DRAWINGS[look().drawing].draw({
     look: look(), scene: scene(), head: state.head, matrix: map.matrix, names: map.labels.columns, labels, kind, colors, pictures: trace.pictures,
   });
   pieces.show(nodes);
@@ -148,7 +149,7 @@ function showChoices() {
   find("heads").hidden = heads < 2;
   const views = look().drawing in DRAWINGS ? [look().drawing, "matrix"] : [];
   find("views").replaceChildren(find("views").querySelector("legend"), ...views.map((view) => {
-    return option("view", VIEWS[view], (view === "matrix") === !drawn(), () => chooseView(view === "matrix" ? view : null));
+    return option("view", DRAWINGS[view]?.view ?? view, (view === "matrix") === !drawn(), () => chooseView(view === "matrix" ? view : null));
   }));
   find("views").hidden = !views.length;
   find("choices").hidden = heads < 2 && looks.length < 2 && !views.length;
@@ -243,7 +244,7 @@ function showTable(row, weights, most) {
   find("key-column").textContent = side(look().keys).name;
   find("top").tBodies[0].replaceChildren(...order.map((key) => {
     const line = made("tr"), name = made("td"), bar = made("td"), length = made("span", "", { class: "length" });
-    name.append(made("bdi", labels[key]), made("span", key, { class: "place" }));
+    name.append(made("bdi", labels[key]), labels[key] === String(key) ? "" : made("span", key, { class: "place" }));
     length.style.width = `${most > 0 ? Math.max(0, weights[key] / most * 100) : 0}%`;
     bar.append(length);
     line.append(name, made("td", number(weights[key])), bar);
