@@ -8,6 +8,7 @@ import pytest
 from saccade.view import scene
 from saccade.view.documents import owners, sentences, weighed
 from saccade.view.drawings import drawing_of
+from saccade.view.picture import picture
 from saccade.view.running import placed
 from saccade.view.trace import Look
 
@@ -35,17 +36,17 @@ def test_what_is_no_document_stays_a_matrix(rows: list[list[float]]) -> None:
 def test_sentences_take_their_weights_from_the_look_above() -> None:
     one = document()
     assert weighed(one, one.looks[0]) is one.looks[1]
-    found = sentences(one, one.looks[0], 0)
+    found = sentences(picture(one, "words", 0))
     assert [len(sentence.words) for sentence in found] == [2, 3, 2]
     assert [sentence.weight for sentence in found] == pytest.approx([0.25, 0.11, 0.64])
     assert found[2].weights == [0.0, 1.0]
-    alone = sentences(dataclasses.replace(one, looks=one.looks[:1]), one.looks[0], None)
+    alone = sentences(picture(dataclasses.replace(one, looks=one.looks[:1])))
     assert [sentence.weight for sentence in alone] == [None] * 3
 
 
 def test_words_pale_with_their_sentence() -> None:
     one = document()
-    shares = {word.word: word.share for word in placed(sentences(one, one.looks[0], 0), 80, 3)}
+    shares = {word.word: word.share for word in placed(sentences(picture(one, "words", 0)), 80, 3)}
     assert shares["again"] == 1.0
     assert shares["good"] == pytest.approx(0.5 * 0.25**0.5 / 0.64**0.5)
 

@@ -19,7 +19,7 @@ from saccade.view.picture import picture
 from saccade.view.scene import png
 from saccade.view.trace import Look, Scene, Side
 
-from .traces import HOSTILE, hostile, hostile_ones, large, plain, trace
+from .traces import HOSTILE, bag, document, hostile, hostile_ones, large, plain, trace
 
 SVG = "{http://www.w3.org/2000/svg}"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -68,7 +68,8 @@ def test_unknown_looks_and_heads_are_told_what_exists() -> None:
 
 def test_without_unicode_the_terminal_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    assert scene.terminal(plain(), color=False, width=80).isascii()
+    for shown in (plain(), document(), bag(70), bag(12, (3, 4)), bag(3, pictures=False)):
+        assert scene.terminal(shown, color=False, width=80).isascii()
 
 
 def test_svg_has_title_notes_and_labels() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from saccade.view.picture import one_head
+from saccade.view.picture import Picture, one_head
 from saccade.view.running import Sentence
 from saccade.view.scales import Integers
 from saccade.view.trace import Look, Scene
@@ -32,18 +32,16 @@ def weighed(scene: Scene, look: Look) -> Look | None:
     return next((other for other in at_sentences if other.weights.shape[1:] == shape), None)
 
 
-def sentences(scene: Scene, look: Look, head: int | None) -> list[Sentence]:
+def sentences(shown: Picture) -> list[Sentence]:
     """The document's sentences, each with its words and weights, and its own weight if there is one."""
-    whose = owners(look)
+    whose, above = owners(shown.look), weighed(shown.scene, shown.look)
     assert whose is not None  # it was asked before this drawing was chosen
-    above, weights = weighed(scene, look), one_head(look, head)[0]
-    own = None
+    own: list[float | None] = [None] * len(shown.weights)
     if above is not None:
-        own = one_head(above, head if len(above.weights) == len(look.weights) else None)[0][0].tolist()
-    words = scene.sides[look.keys].labels
+        same = len(above.weights) == len(shown.look.weights)
+        own = one_head(above, shown.head if same else None)[0][0].tolist()
     found = []
-    for number, row in enumerate(weights):
+    for number, row in enumerate(shown.weights):
         places = np.flatnonzero(whose == number).tolist()
-        shown = [words[place] for place in places], row[places].tolist()
-        found.append(Sentence(*shown, own[number] if own is not None else None))
+        found.append(Sentence([shown.names[place] for place in places], row[places].tolist(), own[number]))
     return found

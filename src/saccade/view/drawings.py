@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.view import bars, documents, gallery, labels, neighborhood, overlay, running
+from saccade.view import bars, documents, gallery, neighborhood, overlay, running
 from saccade.view import svg as vector
 from saccade.view import terminal as characters
 from saccade.view.images import address
 from saccade.view.picture import AXES, Picture, one_head
 from saccade.view.running import Sentence
 from saccade.view.screen import Screen
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Look, Scene
 
 MATRIX = "matrix"  # what the page always knows
 UNTITLED = "where it looked"
@@ -86,10 +86,6 @@ def _is_document(scene: Scene, look: Look) -> bool:
     return kinds == ("sentences", "words") and documents.owners(look) is not None
 
 
-def _document(shown: Picture) -> list[Sentence]:
-    return documents.sentences(shown.scene, shown.look, shown.head)
-
-
 def _document_page(scene: Scene, look: Look) -> dict[str, Any]:
     whose, above = documents.owners(look), documents.weighed(scene, look)
     assert whose is not None
@@ -100,16 +96,17 @@ def _document_page(scene: Scene, look: Look) -> dict[str, Any]:
 # Pictures
 
 
-def _names(side: Side) -> list[str]:
+def _names(shown: Picture) -> list[str]:
     """A name for each place, its number where it has none."""
-    return [labels.place(label) if label else str(place) for place, label in enumerate(side.labels)]
+    labeled = zip(shown.names, shown.keys.labels, strict=True)
+    return [name if label else str(place) for place, (name, label) in enumerate(labeled)]
 
 
 def _listed(what: str) -> Callable[[Picture, Screen], str]:
     """The heaviest as bars, in their own order."""
 
     def terminal(shown: Picture, screen: Screen) -> str:
-        names, weights = _names(shown.keys), _row(shown)
+        names, weights = _names(shown), _row(shown)
         places = bars.kept(weights)
         listed = bars.terminal([names[place] for place in places], [weights[place] for place in places], screen)
         more = (screen.fit(line, screen.width) for line in bars.left_out(len(weights), len(places), what))
@@ -173,8 +170,8 @@ DRAWINGS = (
     Drawing(
         name="text",
         fits=_is_document,
-        terminal=lambda shown, screen: running.terminal(_document(shown), screen),
-        svg=lambda shown: running.svg(_document(shown), _title(shown), shown.notes),
+        terminal=lambda shown, screen: running.terminal(documents.sentences(shown), screen),
+        svg=lambda shown: running.svg(documents.sentences(shown), _title(shown), shown.notes),
         page=_document_page,
     ),
     Drawing(
@@ -202,7 +199,7 @@ DRAWINGS = (
         name="bars",
         fits=_one_looks_at("instances"),
         terminal=_listed("instances"),
-        svg=lambda shown: bars.svg(_names(shown.keys), _row(shown), _title(shown), shown.notes, "instances"),
+        svg=lambda shown: bars.svg(_names(shown), _row(shown), _title(shown), shown.notes, "instances"),
         page=lambda scene, look: {"most": bars.MOST, "sorted": False},
     ),
     Drawing(
