@@ -10,7 +10,7 @@ import pytest
 from saccade.data.imdb import Config, load
 from saccade.errors import DataError
 
-from .. import made
+from .. import made_texts
 
 STAGED = os.environ.get("SACCADE_DATA")
 
@@ -18,7 +18,7 @@ STAGED = os.environ.get("SACCADE_DATA")
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SACCADE_DATA", str(tmp_path))
-    made.imdb(tmp_path)
+    made_texts.imdb(tmp_path)
     return tmp_path
 
 

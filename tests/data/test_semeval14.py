@@ -9,7 +9,7 @@ import pytest
 from saccade.data.semeval14 import Config, load
 from saccade.errors import DataError
 
-from .. import made
+from .. import made_texts
 
 STAGED = os.environ.get("SACCADE_DATA")
 SIZES = {"restaurants": (3608, 1120), "laptops": (2328, 638)}
@@ -18,7 +18,7 @@ SIZES = {"restaurants": (3608, 1120), "laptops": (2328, 638)}
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SACCADE_DATA", str(tmp_path))
-    made.semeval14(tmp_path)
+    made_texts.semeval14(tmp_path)
     return tmp_path
 
 

@@ -1,4 +1,4 @@
-"""Pooling: many vectors become one, each counting by its weight (Yang et al. 2016, eq. 5 to 7), or all alike."""
+"""Pooling by attention: many vectors become one, each counting by its weight (Yang et al. 2016, eq. 5 to 7)."""
 
 import torch
 from jaxtyping import Float
