@@ -140,3 +140,32 @@ def test_sentences_of_like_length_are_read_together() -> None:
     for group in groups[1:-1]:
         chosen = sizes[group]
         assert chosen.max() <= next(step for step in STEPS if step >= chosen.min())
+
+
+def planted(dice: np.random.Generator, count: int) -> tuple[list[list[list[int]]], Tensor, list[tuple[int, int]]]:
+    """Documents of six sentences in one of which one word, 4 or 5, says the label; and where it stands."""
+    documents = dice.integers(6, SIZE, (count, 6, 5))
+    places = [(int(dice.integers(6)), int(dice.integers(5))) for _ in range(count)]
+    labels = dice.integers(0, 2, count)
+    for document, (sentence, word), label in zip(documents, places, labels, strict=True):
+        document[sentence, word] = 4 + label
+    return documents.tolist(), torch.from_numpy(labels), places
+
+
+def test_it_finds_the_word_that_says_the_label() -> None:
+    torch.manual_seed(0)
+    dice = np.random.default_rng(0)
+    one = Model(Config(embedding=8, hidden=8, attention=8, dropout=0.0), source_size=SIZE, labels=2)
+    optimizer = torch.optim.Adam(one.parameters(), 0.02)
+    for _ in range(60):
+        documents, labels, _ = planted(dice, 32)
+        optimizer.zero_grad()
+        one.loss(replace(batch(documents), label=labels)).backward()
+        optimizer.step()
+    documents, labels, places = planted(dice, 200)
+    with torch.no_grad():
+        right = (one(batch(documents)).argmax(1) == labels).float().mean()
+        seen = one.glance(batch(documents))
+    assert right >= 0.98
+    mass = [float(seen["sentences"][n, 0, 0, s] * seen["words"][n, 0, s].max()) for n, (s, _) in enumerate(places)]
+    assert np.mean(mass) > 0.5  # of one word among thirty

@@ -16,7 +16,7 @@ from saccade.data.examples import Pair, Splits, place_of
 from saccade.errors import DataError
 
 NAME = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d{1,9}_(10|[1-9])\.txt)", re.ASCII)
-BREAK = re.compile(r"\s*<br\s*/?>\s*", re.IGNORECASE)
+BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 POLARITY = {"neg": "negative", "pos": "positive"}
 HELD_OUT = 10  # one of so many
 LARGEST = 1 << 20  # bytes of a review; the longest has 14 kB
@@ -63,6 +63,6 @@ def _reviews(path: Path) -> Iterator[tuple[str, str, str, str, str]]:
 def _text(content: bytes, name: str) -> str:
     """The review with its line breaks, and no other."""
     try:
-        return BREAK.sub("\n", " ".join(content.decode().split())).strip()
+        return "\n".join(" ".join(line.split()) for line in BREAK.split(content.decode())).strip()
     except UnicodeDecodeError:
         raise DataError(f"{name}: expected UTF-8; download the archive again") from None
