@@ -7,7 +7,7 @@ from saccade.errors import UnknownName
 
 # What data sets are made of; the first of each kind is the user's own.
 KINDS = {
-    "texts": ("files", "dates", "multi30k", "sentences", "tatoeba"),
+    "texts": ("files", "dates", "imdb", "multi30k", "semeval14", "sentences", "tatoeba"),
     "a graph": ("graphs", "planetoid"),
     "bags": ("bags", "mil", "mnist_bags"),
 }

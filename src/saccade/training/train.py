@@ -129,6 +129,7 @@ def _train(run: Run, watcher: Watcher) -> None:
     if found:
         session.restore(found)
     else:
+        task.note = watcher.note
         task.begin(trainer.model, splits)
     if session.standing.over or trainer.step >= run.settings.train.steps:
         watcher.note(f"the run in {run.path} is finished: there is nothing left to train")
