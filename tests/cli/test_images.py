@@ -48,6 +48,13 @@ def test_mistakes_are_told_in_one_line(asked: str, run: Path, capsys: pytest.Cap
     assert asked in answer.err
 
 
+def test_what_only_texts_have_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (f"evaluate {run} --data more", "data sample fashion-mnist-se", f"evaluate {run} --lengths"):
+        answer = here(command, capsys)
+        assert (answer.code, answer.err.count("\n")) == (2, 1), command
+        assert "texts" in answer.err
+
+
 def test_the_plain_network_looks_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,7 +117,7 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("path,label\nnone.png,a\n")
     (tmp_path / "blank.csv").write_text("path,label\n,a\n")
     (tmp_path / "other.csv").write_text("file,label\nnone.png,a\n")
-    with pytest.raises(UsageError, match="data.train: expected a folder"):
+    with pytest.raises(UsageError, match="expected a folder"):
         load(Config())
     for name, told in {
         "empty": "expected pictures with labels, got none",

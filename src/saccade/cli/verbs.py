@@ -14,7 +14,7 @@ from torch import nn
 from saccade import config
 from saccade.cli import by_length, streams
 from saccade.config import Table
-from saccade.data import files
+from saccade.data import dataset, files, kind_of
 from saccade.data.examples import Pair, Splits
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.kernels.runtime import kernels_on
@@ -89,8 +89,8 @@ def evaluate(
     search = search_config(run, words)
     own = run.settings.data if run.settings.dataset == "files" else files.Config()  # which knows the JSON fields' names
     task = run.task()
-    if data and task.kept() is not None:
-        raise UsageError("--data: expected a run that reads texts, got one that labels the nodes of its graph; leave it out")
+    if data and (kind := kind_of(run.settings.dataset)) != "texts":
+        raise UsageError(f"--data: expected a run that reads texts, got one that reads {kind}; leave it out")
     if data:
         pairs: Sequence[Pair] = files.pairs(data, own)
     else:
@@ -255,13 +255,11 @@ def look(
 
 def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
     """Print some pairs."""
-    from saccade.data import dataset
-
     settings = resolve(base(name), words)
     streams.as_utf8()
-    splits = dataset(settings.dataset).load(settings.data)
-    if not isinstance(splits, Splits):
-        raise UsageError(f"{name}: expected data of texts, got a graph, which has no lines to show")
+    if (kind := kind_of(settings.dataset)) != "texts":
+        raise UsageError(f"{name}: expected data of texts, got {kind}: there are no lines to show")
+    splits: Splits = dataset(settings.dataset).load(settings.data)
     for pair in pairs_of(splits, split)[:count]:
         print("\t".join((pair.source, pair.target, pair.group)).rstrip("\t"))
 

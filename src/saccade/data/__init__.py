@@ -28,6 +28,11 @@ def dataset(name: str) -> ModuleType:
     return importlib.import_module(f"saccade.data.{name}")
 
 
+def kind_of(name: str) -> str:
+    """The kind of this data set."""
+    return next(kind for kind, names in KINDS.items() if name in names)
+
+
 def own(kind: str) -> str:
     """The data set of the user's own files of this kind."""
     return KINDS[kind][0]
