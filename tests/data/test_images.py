@@ -53,6 +53,12 @@ def test_what_is_seen_through_lies_on_white(tmp_path: Path) -> None:
     assert (read(tmp_path / "clear.png", (4, 4, 3)) == 255).all()
 
 
+def test_gray_in_16_bits_keeps_its_shades(tmp_path: Path) -> None:
+    shades = (np.arange(64).reshape(8, 8) * 1024).astype(np.uint16)
+    Image.fromarray(shades).save(tmp_path / "deep.png")
+    assert np.array_equal(read(tmp_path / "deep.png", (8, 8, 1)), np.arange(64).reshape(8, 8) * 4)
+
+
 def test_a_picture_is_turned_as_its_camera_says(tmp_path: Path) -> None:
     pixels = np.zeros((8, 8, 3), np.uint8)
     pixels[:4] = 255
@@ -117,11 +123,13 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("path,label\nnone.png,a\n")
     (tmp_path / "blank.csv").write_text("path,label\n,a\n")
     (tmp_path / "other.csv").write_text("file,label\nnone.png,a\n")
+    (tmp_path / "folder.csv").write_text("path,label\nempty,a\n")
     with pytest.raises(UsageError, match="expected a folder"):
         load(Config())
     for name, told in {
         "empty": "expected pictures with labels, got none",
         "missing": "got nothing",
+        "folder.csv": "cannot be read as a picture",
         "list.csv": "none.png: no such picture",
         "blank.csv": "row 2: expected a path and a label",
         "other.csv": "expected a column 'path'",

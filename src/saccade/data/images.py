@@ -76,16 +76,22 @@ def read(path: Path, shape: tuple[int, int, int]) -> Pixels:
     try:
         with Image.open(path) as image:
             upright = ImageOps.exif_transpose(image)
-            plain = _on_white(upright).convert(MODES[channels])
+            plain = _on_white(_in_bytes(upright)).convert(MODES[channels])
             return np.asarray(ImageOps.fit(plain, (width, height), Image.Resampling.BILINEAR))
     except FileNotFoundError:
         raise DataError(f"{path}: no such picture") from None
     except UnidentifiedImageError:
         raise DataError(f"{path}: expected a picture (png, jpg …), got something else; mend it or take it away") from None
-    # Pillow has no one error for a broken file: decoders raise what they like.
-    except (OSError, ValueError, SyntaxError, EOFError, IndexError, Image.DecompressionBombError) as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except Exception as error:  # Pillow has no one error for a broken file: its decoders raise what they like
+        told = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
         raise DataError(f"{path}: cannot be read as a picture ({told}); mend it or take it away") from None
+
+
+def _in_bytes(image: Image.Image) -> Image.Image:
+    """Of gray in 16 bits the upper 8, which Pillow would cut off at white; others as they are."""
+    if not image.mode.startswith("I"):
+        return image
+    return Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
 
 
 def _on_white(image: Image.Image) -> Image.Image:

@@ -28,7 +28,8 @@ from saccade.view.trace import Look, Scene, Side
 
 DATA = "images"
 FILE = "pixels.json"
-BY_NUMBER = re.compile(r"(train|valid|test)#(\d+)")
+AT_ONCE = 1000  # pictures that are counted together
+BY_NUMBER = re.compile(r"(train|valid|test)#(\d{1,9})")
 
 Pixels = NDArray[np.uint8]
 
@@ -53,8 +54,7 @@ class Scale:
     @classmethod
     def of(cls, pixels: Pixels) -> "Scale":
         """Of pictures (N, height, width, channels), from sums of whole numbers: the same on every machine."""
-        counts = [np.bincount(pixels[..., channel].ravel(), minlength=256) for channel in range(pixels.shape[-1])]
-        sums = [[int(count @ np.arange(256) ** power) for power in (0, 1, 2)] for count in counts]
+        sums = [[int(count @ np.arange(256) ** power) for power in (0, 1, 2)] for count in _histograms(pixels)]
         mean = tuple(first / total for total, first, _ in sums)
         spread = [second / total - (first / total) ** 2 for total, first, second in sums]
         deviation = tuple(math.sqrt(max(one, 0.0)) or 1.0 for one in spread)
@@ -204,6 +204,15 @@ class Task(LabelTask):
         notes: dict[str, str | float] = {"probability": math.exp(one.log_prob)}
         notes |= {"known label": known} if known else {}
         return Scene(f"{text}: {one.text}", {"label": Side("label", one.labels), **sides}, looks, notes)
+
+
+def _histograms(pixels: Pixels) -> NDArray[np.int64]:
+    """How often each byte comes, (channels, 256), some pictures at a time: numpy counts in numbers of eight bytes."""
+    found = np.zeros((pixels.shape[-1], 256), np.int64)
+    for first in range(0, len(pixels), AT_ONCE):
+        for channel, count in enumerate(found):
+            count += np.bincount(pixels[first : first + AT_ONCE, ..., channel].ravel(), minlength=256)
+    return found
 
 
 def _side(width: int, widths: Sequence[int]) -> str:
