@@ -37,7 +37,7 @@ class Config:
     blocks: Positive = 1
     "Blocks of two convolutions in each stage."
     stride: Literal[1, 2] = 2
-    "Of the first convolution. 1: its output is as large as the picture; 2: half as high and half as wide."
+    "Of the first stage. 1: it is as large as the picture; 2: half as high and half as wide, and quicker."
     flip: Share = 0.5
     "Chance that a picture is mirrored, left to right, in training."
     shift: Count = 2
@@ -73,15 +73,16 @@ class Model(Labeler):
         _check(config, height, width)
         self.config = config
         widths = [config.width * 2**stage for stage in range(config.stages)]
-        self.stem = _convolution(channels, config.width, config.stride)
+        first = max(1, config.width // config.stride)  # before the picture is halved a channel costs most
+        self.stem = _convolution(channels, first)
         self.stages = nn.ModuleList(
             nn.Sequential(
                 *(
-                    Block(config, own if block else before, own, 2 if stage and not block else 1)
+                    Block(config, own if block else before, own, 1 if block else 2 if stage else config.stride)
                     for block in range(config.blocks)
                 )
             )
-            for stage, (before, own) in enumerate(zip([config.width, *widths], widths, strict=False))
+            for stage, (before, own) in enumerate(zip([first, *widths], widths, strict=False))
         )
         self.output = nn.Linear(widths[-1], labels)
 
