@@ -24,6 +24,7 @@ SIZES = {
     "document_to_label": {"source_size": 20, "labels": 3},
     "text_to_label": {"source_size": 20, "labels": 3},
     "nodes_to_labels": {"features": 20, "labels": 3},
+    "image_to_label": {"channels": 1, "height": 28, "width": 28, "labels": 10},
 }
 TABLE = """
 about = "Two systems."

@@ -10,11 +10,13 @@ KINDS = {
     "texts": ("files", "dates", "imdb", "multi30k", "semeval14", "sentences", "tatoeba"),
     "a graph": ("graphs", "planetoid"),
     "bags": ("bags", "mil", "mnist_bags"),
+    "images": ("images", "fashion_mnist"),
 }
 EXAMPLES = {
     "texts": "data.train=my.tsv, or a set such as data.name=sentences",
     "a graph": "data.nodes=nodes.csv data.edges=edges.csv, or data.name=planetoid",
     "bags": "data.train=bags.csv, or a set such as data.name=mil",
+    "images": "data.train=FOLDER with a folder for each label, or data.name=fashion_mnist",
 }
 DATASETS = sorted(name for names in KINDS.values() for name in names)
 
