@@ -48,11 +48,12 @@ def test_mistakes_are_told_in_one_line(asked: str, run: Path, capsys: pytest.Cap
     assert asked in answer.err
 
 
-def test_what_only_texts_have_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (f"evaluate {run} --data more", "data sample fashion-mnist-se", f"evaluate {run} --lengths"):
-        answer = here(command, capsys)
-        assert (answer.code, answer.err.count("\n")) == (2, 1), command
-        assert "texts" in answer.err
+def test_other_pictures_and_a_sample_of_them(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "10 examples" in here(f"evaluate {run} --data more", capsys).out
+    assert "\tblue\t" in here(f"data sample {run}/config.toml --count 1", capsys).out
+    answer = here(f"evaluate {run} --lengths", capsys)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "texts" in answer.err
 
 
 def test_the_plain_network_looks_nowhere(
