@@ -75,11 +75,14 @@ def read(spec: str, config: Config) -> list[Picture]:
 def pixels_of(path: Path, shape: tuple[int, int, int]) -> Pixels:
     """The pixels of a picture's file, scaled and cut to (height, width, channels); (height, width) if it has one channel."""
     height, width, channels = shape
+    return np.asarray(ImageOps.fit(opened(path, channels), (width, height), Image.Resampling.BILINEAR))
+
+
+def opened(path: Path, channels: int) -> Image.Image:
+    """A picture's file, upright, on white, in gray (1 channel) or in colors (3)."""
     try:
         with Image.open(path) as image:
-            upright = ImageOps.exif_transpose(image)
-            plain = _on_white(_in_bytes(upright)).convert(MODES[channels])
-            return np.asarray(ImageOps.fit(plain, (width, height), Image.Resampling.BILINEAR))
+            return _on_white(_in_bytes(ImageOps.exif_transpose(image))).convert(MODES[channels])
     except FileNotFoundError:
         raise DataError(f"{path}: no such picture") from None
     except UnidentifiedImageError:
