@@ -18,7 +18,7 @@ from saccade.data.text import LabeledTexts, padded
 from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
-from saccade.systems.system import Labeler, System
+from saccade.systems.system import Labeler
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.lengths import bounds
 from saccade.tasks.prediction import Prediction
@@ -123,10 +123,6 @@ class Task(LabelTask):
             share = sum(right[i] for i in chosen) / len(chosen)
             found.append({"shortest": low, "longest": high, "examples": len(chosen), "accuracy": share})
         return found
-
-    def reading(self, model: System, text: str) -> dict[str, Tensor]:
-        """Looks come with the prediction."""
-        return {}
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None

@@ -1,0 +1,64 @@
+"""Sets: batches of them as tensors, without padding; and sets of pictures that are put together only when they are read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from saccade.data.examples import Bag
+
+
+@dataclass(frozen=True)
+class SetBatch:
+    """The items of all sets one after the other, how many of them belong to each, and what is to be said of each set.
+
+    Shapes: items (N) numbers of words, or (N, …) features; sizes (B); target (B) a number, or the number of a word
+    """
+
+    items: Tensor
+    sizes: Int[Tensor, " B"]
+    target: Tensor
+
+    @property
+    def tokens(self) -> int:
+        """How many sets there are."""
+        return len(self.target)
+
+
+def set_batch(items: Sequence[NDArray[Any]], targets: NDArray[Any]) -> SetBatch:
+    """One batch of these sets."""
+    sizes = torch.tensor([len(one) for one in items])
+    return SetBatch(torch.from_numpy(np.concatenate(items)), sizes, torch.from_numpy(targets))
+
+
+@dataclass(frozen=True, eq=False)
+class PictureSets(Sequence[Bag]):
+    """Bags of pictures of a collection, each bag known by the numbers of its pictures: all together would not fit memory.
+
+    Shapes: pictures (P, height, width), marks (P), what is known of each
+    """
+
+    pictures: NDArray[np.uint8]
+    marks: NDArray[np.int64]
+    chosen: Sequence[NDArray[np.int64]]
+    targets: Sequence[str]
+    groups: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @overload
+    def __getitem__(self, place: int) -> Bag: ...
+    @overload
+    def __getitem__(self, place: slice) -> "PictureSets": ...
+    def __getitem__(self, place: int | slice) -> "Bag | PictureSets":
+        if isinstance(place, slice):
+            return PictureSets(self.pictures, self.marks, self.chosen[place], self.targets[place], self.groups[place])
+        numbers = self.chosen[place]
+        items = self.pictures[numbers].astype(np.float32) / 255
+        return Bag(items, self.targets[place], self.marks[numbers], self.groups[place], name=f"{place}")
