@@ -147,6 +147,7 @@ def _scored(part: Mapping[str, float]) -> str:
     if "accuracy" in part:
         area = f"  AUC {part['auc']:.4f}" if "auc" in part else ""
         told = f"{part['accuracy']:8.2%} right  macro-F1 {part['macro_f1']:.4f}{area}"
+        told += f"  instance AUC {part['instance_auc']:.4f}" if "instance_auc" in part else ""
         return f"{told}  loss {part['loss']:.4f}  calibration error {part['calibration']:.4f}"
     if "bleu" in part:
         overlap = f"BLEU {part['bleu']:.2f}  chrF {part['chrf']:.2f}  "

@@ -81,6 +81,11 @@ def _columns(lengths: NDArray[np.integer]) -> tuple[Integers, Integers]:
     return (whole[:, 0], whole[:, 1]) if lengths.ndim == 2 else (np.zeros_like(whole), whole)
 
 
+def shuffled(count: int, seed: int) -> Integers:
+    """The numbers below `count` in an order drawn by chance, the same in every version of numpy."""
+    return np.argsort(_uniform(np.random.Philox(np.random.SeedSequence(seed)), count), kind="stable")
+
+
 def _uniform(philox: np.random.Philox, count: int) -> Floats:
     """Numbers from [0, 1)."""
     raw: NDArray[np.uint64] = philox.random_raw(count)

@@ -1,10 +1,13 @@
-"""Pooling by attention: many vectors become one, each counting by its weight (Yang et al. 2016, eq. 5 to 7)."""
+"""Pooling by attention: many vectors become one, each counting by its weight.
+
+Of padded rectangles (Yang et al. 2016, eq. 5 to 7), and of ragged bags without padding (Ilse et al. 2018, eq. 8 and 9).
+"""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.attention import Mask, Perceptron, attend, make_normalizer
+from saccade.attention import Mask, Perceptron, attend, attend_edges, bags, make_normalizer
 
 
 class AttentionPool(nn.Module):
@@ -24,3 +27,46 @@ class AttentionPool(nn.Module):
     ) -> Float[Tensor, "B D"]:
         asked = self.query.expand(len(x), -1) if query is None else query
         return attend(asked[:, None], x, x, score=self.score, mask=mask, normalize=self.normalize).context[:, 0]
+
+
+class BagAttention(nn.Module):
+    """Σ αᵢ xᵢ over each bag with α the normalized w'tanh(V xᵢ): one learned query, w, looks at the items of every bag.
+
+    Shapes: x (N, D), sizes (B) -> (B, D)
+    """
+
+    def __init__(self, width: int, hidden: int, normalize: str = "softmax") -> None:
+        super().__init__()
+        self.key_map = nn.Linear(width, hidden)
+        self.query = nn.Parameter(torch.empty(hidden).uniform_(-(hidden**-0.5), hidden**-0.5))
+        self.normalize = make_normalizer(normalize)
+
+    def keys(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N _"]:
+        """What the query is compared with."""
+        return torch.tanh(self.key_map(x))
+
+    def forward(self, x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
+        asked = self.query.expand(len(sizes), -1)
+        return attend_edges(asked, self.keys(x), x, bags(sizes), score="dot", normalize=self.normalize).context
+
+
+class GatedBagAttention(BagAttention):
+    """The same with α the normalized w'(tanh(V xᵢ) ⊙ sigmoid(U xᵢ)): tanh alone is almost linear around 0."""
+
+    def __init__(self, width: int, hidden: int, normalize: str = "softmax") -> None:
+        super().__init__(width, hidden, normalize)
+        self.gate_map = nn.Linear(width, hidden)
+
+    def keys(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N _"]:
+        return super().keys(x) * torch.sigmoid(self.gate_map(x))
+
+
+def bag_means(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
+    """All items of a bag alike: attention with a constant score."""
+    return attend_edges(x.new_zeros(len(sizes), x.shape[-1]), x, x, bags(sizes), score="constant").context
+
+
+def bag_maxima(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
+    """The largest of each feature in a bag; zeros for an empty one."""
+    place = bags(sizes)[1][:, None].expand_as(x)
+    return x.new_zeros(len(sizes), x.shape[-1]).scatter_reduce(0, place, x, "amax", include_self=False)

@@ -55,7 +55,9 @@ class Run:
     def task(self) -> Any:
         """The task with the run's tokenizers."""
         module = tasks.load(systems.load(self.settings.system).TASK)
-        return module.Task.load(self.settings.task, self.path)
+        task = module.Task.load(self.settings.task, self.path)
+        task.examples = self.splits
+        return task
 
     def new_model(self, task: Any) -> System:
         """A model with its first weights, drawn from the seed."""

@@ -86,7 +86,14 @@ def clear(path: Path) -> None:
     """Delete what an earlier run left here, and nothing else; last of all what says that it is a run."""
     shutil.rmtree(path / "checkpoints", ignore_errors=True)
     skipped = [skip.name for skip in path.glob("skipped-step-*.json")]
-    learned = ("tokenizer.json", "source.tokenizer.json", "target.tokenizer.json", "labels.json", "graph.safetensors")
+    learned = (
+        "tokenizer.json",
+        "source.tokenizer.json",
+        "target.tokenizer.json",
+        "labels.json",
+        "graph.safetensors",
+        "scale.json",
+    )
     for name in ("scores.json", "log.jsonl", *learned, *skipped, "env.json", "config.toml"):
         (path / name).unlink(missing_ok=True)
 

@@ -1,0 +1,200 @@
+"""Bags of your own: a CSV file of instances, or folders of pictures.
+
+    data.train=bags.csv    columns bag and label, perhaps mark (1: this instance makes the bag what it is); the rest are features
+    data.train=folder      folder/LABEL/BAG/*.png: each folder of pictures is a bag
+                           folder/LABEL/*.png: each picture is cut into tiles, which are a bag
+
+The first line of a CSV file names its columns; a bag's instances need not stand together. Pictures may be PNG, JPEG, BMP or GIF.
+"""
+
+import csv
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.config import Positive, Share
+from saccade.data.examples import Bag, Splits
+from saccade.errors import DataError, UnknownName, UsageError
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
+COLUMNS = ("bag", "label", "mark")
+NUMBERED = re.compile(r"(train|valid|test)#(\d{1,9})")
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Where the bags are."""
+
+    train: str = ""
+    """Bags to learn from: bags.csv, or a folder of pictures."""
+    valid: str = ""
+    """Bags to choose by; empty: a part of train is held out."""
+    test: str = ""
+    """Bags to be judged on; may be empty."""
+    held_out: Share = 0.1
+    """Share of train that is held out when valid is empty; 0: none."""
+    tile: Positive = 28
+    """Width and height to which pictures of a bag are brought, or into which one picture is cut."""
+    colors: Literal["gray", "rgb"] = "gray"
+    """Whether pictures are read in gray or in colors."""
+
+    def shape(self) -> tuple[int, ...]:
+        """Of one picture."""
+        return (self.tile, self.tile) if self.colors == "gray" else (self.tile, self.tile, 3)
+
+
+def load(config: Config) -> Splits:
+    """The bags of all files."""
+    if not config.train:
+        raise UsageError("data.train: expected bags, got nothing; fix: data.train=bags.csv, or a folder of pictures")
+    train = read(config.train, config)
+    test = read(config.test, config) if config.test else []
+    if config.valid:
+        return Splits(train, read(config.valid, config), test)
+    return Splits(*_hold_out(train, config.held_out), test)
+
+
+def read(path: str, config: Config) -> list[Bag]:
+    """The bags of a CSV file or a folder."""
+    place = Path(path)
+    bags = list(_folder(place, config.shape()) if place.is_dir() else _table(place, labeled=True))
+    if not bags:
+        raise DataError(f"{path}: expected bags, got none; put pictures into {path}/LABEL/BAG, or rows into a CSV file")
+    return bags
+
+
+def named(text: str, shape: tuple[int, ...]) -> Bag:
+    """The bag that a line names: a CSV file of one, FILE.csv#ID, a folder of pictures, or a picture to be cut into tiles."""
+    path, _, name = text.rpartition("#") if "#" in text and not Path(text).exists() else (text, "", "")
+    place = Path(path)
+    if len(shape) > 1:
+        return _pictures(place, shape) if place.is_dir() else _tiled(place, shape)
+    found = {bag.name: bag for bag in _table(place, labeled=False)}
+    if name and name not in found:
+        raise UnknownName(f"bag of {path}", name, found)
+    if not name and len(found) != 1:
+        raise DataError(f"{path}: expected one bag, got {len(found)}; name one as {path}#{next(iter(found), 'ID')}")
+    bag = found[name] if name else next(iter(found.values()))
+    if bag.items.shape[1:] != shape:
+        raise DataError(f"{path}: expected {shape[0]} features, as the run has learned from, got {bag.items.shape[1]}")
+    return bag
+
+
+def _hold_out(bags: Sequence[Bag], share: float) -> tuple[list[Bag], list[Bag]]:
+    """To learn from and to choose by; a bag's name decides, whatever the order of bags."""
+    count = min(max(round(share * len(bags)), 1), len(bags) - 1) if share else 0
+    order = sorted(range(len(bags)), key=lambda i: hashlib.sha256(bags[i].name.encode()).digest())
+    held = set(order[:count])
+    return [bag for i, bag in enumerate(bags) if i not in held], [bag for i, bag in enumerate(bags) if i in held]
+
+
+def _table(path: Path, *, labeled: bool) -> Iterator[Bag]:
+    """The bags of a CSV file, in the order in which they first appear."""
+    rows: dict[str, list[tuple[int, list[str]]]] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = csv.reader(file)
+            header = [name.strip() for name in next(lines, [])]
+            _check_header(path, header, labeled)
+            for line in lines:
+                if line:
+                    if len(line) != len(header):
+                        raise DataError(f"{path}:{lines.line_num}: expected {len(header)} columns, got {len(line)}")
+                    rows.setdefault(line[header.index("bag")], []).append((lines.line_num, line))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: cannot be read ({error}); name a CSV file in UTF-8, or a folder") from None
+    for name, found in rows.items():
+        yield _bag(path, header, name, found)
+
+
+def _check_header(path: Path, header: Sequence[str], labeled: bool) -> None:
+    for name in ("bag", "label") if labeled else ("bag",):
+        if name not in header:
+            raise DataError(
+                f"{path}: expected a column {name!r} in the first line, got {', '.join(header)[:80] or 'nothing'}"
+            )
+    if not set(header) - set(COLUMNS):
+        raise DataError(f"{path}: expected columns of features beside {', '.join(COLUMNS)}, got none")
+
+
+def _bag(path: Path, header: Sequence[str], name: str, rows: Sequence[tuple[int, list[str]]]) -> Bag:
+    features = [place for place, column in enumerate(header) if column not in COLUMNS]
+    items = np.array([_numbers(path, number, header, features, row) for number, row in rows], dtype=np.float32)
+    labels = {row[header.index("label")].strip() for _, row in rows} if "label" in header else {""}
+    if len(labels) > 1:
+        told = " and ".join(sorted(labels)[:2])
+        raise DataError(f"{path}:{rows[0][0]}: expected one label for bag {name!r}, got {told}; a label is the whole bag's")
+    marks = None
+    if "mark" in header:
+        place = header.index("mark")
+        marks = np.array([int(row[place].strip() not in ("", "0")) for _, row in rows], dtype=np.int64)
+    return Bag(items, labels.pop(), marks, name=name)
+
+
+def _numbers(path: Path, number: int, header: Sequence[str], features: Sequence[int], row: Sequence[str]) -> list[float]:
+    found = []
+    for place in features:
+        try:
+            found.append(float(row[place]))
+        except ValueError:
+            raise DataError(
+                f"{path}:{number}: column {header[place]!r}: expected a number, got {row[place][:40]!r}"
+            ) from None
+        if not math.isfinite(found[-1]):
+            raise DataError(f"{path}:{number}: column {header[place]!r}: expected a finite number, got {row[place][:40]!r}")
+    return found
+
+
+def _folder(path: Path, shape: tuple[int, ...]) -> Iterator[Bag]:
+    """Folders and pictures inside a folder for each label."""
+    for label in sorted(child for child in path.iterdir() if child.is_dir()):
+        for child in sorted(label.iterdir()):
+            if child.is_dir():
+                bag = _pictures(child, shape)
+            elif child.suffix.lower() in SUFFIXES:
+                bag = _tiled(child, shape)
+            else:
+                continue
+            yield Bag(bag.items, label.name, name=f"{label.name}/{child.name}", grid=bag.grid)
+
+
+def _pictures(path: Path, shape: tuple[int, ...]) -> Bag:
+    """A folder of pictures, each brought to one shape."""
+    files = sorted(child for child in path.iterdir() if child.suffix.lower() in SUFFIXES)
+    if not files:
+        raise DataError(f"{path}: expected pictures ({', '.join(SUFFIXES)}), got none")
+    return Bag(np.stack([_pixels(file, shape, (shape[1], shape[0])) for file in files]), "", name=path.name)
+
+
+def _tiled(path: Path, shape: tuple[int, ...]) -> Bag:
+    """A picture as a bag of tiles, row by row; what is left at its right and lower edge is not read."""
+    whole = _pixels(path, shape, None)
+    height, width = shape[:2]
+    rows, columns = whole.shape[0] // height, whole.shape[1] // width
+    if not (rows and columns):
+        got = f"{whole.shape[1]} × {whole.shape[0]}"
+        raise DataError(f"{path}: expected a picture of at least {width} × {height}, got {got}; choose a smaller data.tile")
+    cut = whole[: rows * height, : columns * width].reshape(rows, height, columns, width, *shape[2:])
+    return Bag(np.ascontiguousarray(cut.swapaxes(1, 2).reshape(-1, *shape)), "", name=path.name, grid=(rows, columns))
+
+
+def _pixels(path: Path, shape: tuple[int, ...], size: tuple[int, int] | None) -> Floats:
+    """A picture in numbers from 0 to 1, in gray or colors as the shape says, brought to this size if one is given."""
+    from PIL import Image  # takes a moment to load, and few runs read pictures
+
+    try:
+        with Image.open(path) as opened:
+            image = opened.convert("L" if len(shape) == 2 else "RGB")
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise DataError(f"{path}: cannot be read as a picture ({error})") from None
+    if size and image.size != size:
+        image = image.resize(size, Image.Resampling.BILINEAR)
+    return np.asarray(image, dtype=np.float32) / 255

@@ -1,0 +1,91 @@
+"""Attention-based multiple-instance learning (Ilse et al. 2018).
+
+Reads: a bag of instances, rows of features or pictures, each by itself.
+Attends: one learned query to the instances of the bag.
+Writes: the label of the bag, from the sum of its instances under those weights.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention import looking
+from saccade.config import Positive, Share
+from saccade.data.ragged import BagBatch
+from saccade.layers.pooling import BagAttention, GatedBagAttention, bag_maxima, bag_means
+from saccade.systems.system import Labeler
+
+TASK = "bags_to_labels"
+POOLS = {"attention": BagAttention, "gated": GatedBagAttention}
+CONVOLUTIONS, KERNEL = (20, 50), 5  # of LeNet5, as the authors have it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes, and how instances become one."""
+
+    pool: Literal["attention", "gated", "mean", "max"] = "attention"
+    "attention: w'tanh(Vx); gated: that times a gate; mean, max: the controls that weigh nothing."
+    hidden: Positive = 64
+    "Width of the layer that weighs instances."
+    widths: tuple[int, ...] = (256, 128, 64)
+    "Layers that read a row of features; of pictures, the last number is the width after LeNet's two convolutions."
+    normalize: str = "softmax"
+    "How scores become weights: softmax, sparsemax, entmax15 …"
+    dropout: Share = 0.5
+    "Share of the numbers struck out after each layer in training; none after convolutions."
+
+
+class Model(Labeler):
+    """Each instance read, all of a bag pooled, and a linear layer."""
+
+    def __init__(self, config: Config, shape: tuple[int, ...], labels: int) -> None:
+        super().__init__()
+        width = config.widths[-1]
+        self.reader = lenet(shape, width) if len(shape) > 1 else perceptron(shape[0], config.widths, config.dropout)
+        weighs = config.pool in POOLS
+        self.pool = POOLS[config.pool](width, config.hidden, config.normalize) if weighs else None
+        self.plain = bag_maxima if config.pool == "max" else bag_means
+        self.output = nn.Linear(width, labels)
+
+    def forward(self, batch: BagBatch) -> Float[Tensor, "B labels"]:
+        read: Tensor = self.reader(batch.items)
+        pooled = self.plain(read, batch.sizes) if self.pool is None else self.pool(read, batch.sizes)
+        logits: Tensor = self.output(pooled)
+        return logits
+
+    def glance(self, batch: BagBatch) -> dict[str, Tensor]:
+        """Where it looked: the weight of every instance, (N); nothing where all count alike."""
+        if self.pool is None:
+            return {}
+        with looking(self.pool) as looks:
+            self(batch)
+        (found,) = looks.values()
+        return {"instances": found[-1].weights()}
+
+
+def perceptron(features: int, widths: tuple[int, ...], dropout: float) -> nn.Sequential:
+    """Linear layers with ReLU and dropout."""
+    sizes = zip((features, *widths), widths, strict=False)
+    return nn.Sequential(*(part for a, b in sizes for part in (nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout))))
+
+
+def lenet(shape: tuple[int, ...], width: int) -> nn.Sequential:
+    """Two convolutions, each followed by ReLU and a pool of 2 × 2, and a linear layer (LeCun et al. 1998)."""
+    first, second = CONVOLUTIONS
+    channels = shape[2] if len(shape) == 3 else 1
+    layers = [Channels(), nn.Conv2d(channels, first, KERNEL), nn.ReLU(), nn.MaxPool2d(2)]
+    layers += [nn.Conv2d(first, second, KERNEL), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    with torch.no_grad():
+        flat = nn.Sequential(*layers)(torch.zeros(1, *shape)).shape[1]
+    return nn.Sequential(*layers, nn.Linear(flat, width), nn.ReLU())
+
+
+class Channels(nn.Module):
+    """Pictures (N, height, width) or (N, height, width, 3) as convolutions want them, channels first."""
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return pictures[:, None] if pictures.dim() == 3 else pictures.movedim(-1, 1)

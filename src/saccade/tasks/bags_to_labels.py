@@ -1,0 +1,200 @@
+"""Bags to labels: sets of instances of which only the whole has a label. Scales, batches, prediction and pictures."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from saccade.data import bags, tokenizers
+from saccade.data.batches import cut
+from saccade.data.examples import Bag, Splits
+from saccade.data.ragged import BagBatch, joined
+from saccade.errors import DataError
+from saccade.evaluation.labels import auc
+from saccade.search import Config as SearchConfig
+from saccade.systems.system import System
+from saccade.tasks.labels import Labels, LabelTask, Metric
+from saccade.tasks.prediction import Prediction
+from saccade.view.trace import Look, Scene, Side
+
+DATA = "bags"
+FILE = "scale.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What counts as best."""
+
+    metric: Metric = "accuracy"
+    "What the best checkpoint is chosen by: accuracy, macro_f1, auc or loss."
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The shape of an instance, and how its numbers are brought to mean 0 and deviation 1: each feature, or all pixels."""
+
+    shape: tuple[int, ...]
+    mean: list[float]
+    deviation: list[float]
+
+    @classmethod
+    def of(cls, found: Sequence[Bag]) -> "Scale":
+        """That of the bags to learn from, whose instances must all have one shape."""
+        shapes = {bag.items.shape[1:] for bag in found}
+        if len(shapes) != 1:
+            raise DataError(f"expected instances of one shape, got {' and '.join(map(str, sorted(shapes)[:2]))}")
+        items = np.concatenate([bag.items for bag in found]).astype(np.float64)
+        axes = 0 if items.ndim == 2 else None
+        mean, deviation = np.atleast_1d(items.mean(axes)), np.atleast_1d(items.std(axes))
+        return cls(shapes.pop(), mean.tolist(), np.where(deviation > 0, deviation, 1.0).tolist())
+
+    def __call__(self, items: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+        mean, deviation = (np.array(one, dtype=np.float32) for one in (self.mean, self.deviation))
+        scaled: np.ndarray[Any, np.dtype[np.float32]] = (items - mean) / deviation
+        return scaled
+
+
+class BagCorpus:
+    """Scaled bags with their labels."""
+
+    def __init__(self, found: Sequence[Bag], labels: np.ndarray[Any, np.dtype[np.int64]], scale: Scale) -> None:
+        self.bags = [Bag(scale(bag.items), bag.target) for bag in found]
+        self.labels = labels
+        self.lengths = np.array([len(bag.items) for bag in found], dtype=np.int64)
+
+    def batch(self, indices: Any) -> BagBatch:
+        """The batch of these bags."""
+        return joined([self.bags[i] for i in indices], self.labels[list(indices)])
+
+
+class Task(LabelTask):
+    """Everything around a model that reads a bag and says its label."""
+
+    BUDGET: ClassVar[int] = 4_000
+
+    examples: Callable[[], Splits]
+    "The run's own bags, to be looked at by their number; set by the run."
+
+    def __init__(self, config: Config, labels: Labels, scale: Scale) -> None:
+        super().__init__(labels, config.metric)
+        self.config, self.scale = config, scale
+
+    @classmethod
+    def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
+        """Learn the labels and the scale from the training data."""
+        return cls(config, Labels.of(splits), Scale.of(splits.train))
+
+    def save(self, run: Path) -> None:
+        """Write both into the run."""
+        self.labels.save(run)
+        told = {"shape": self.scale.shape, "mean": self.scale.mean, "deviation": self.scale.deviation}
+        (run / FILE).write_text(json.dumps(told) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, config: Config, run: Path) -> "Task":
+        """Read them again."""
+        try:
+            told = json.loads((run / FILE).read_text(encoding="utf-8"))
+            scale = Scale(tuple(told["shape"]), told["mean"], told["deviation"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise DataError(f"{run / FILE}: cannot be read ({error}); put the file back or train anew") from None
+        return cls(config, Labels.load(run), scale)
+
+    def sizes(self) -> dict[str, Any]:
+        """What a model is made for."""
+        return {"shape": self.scale.shape, "labels": len(self.labels.names)}
+
+    def corpus(self, found: Sequence[Bag]) -> BagCorpus:
+        """The bags as numbers."""
+        for bag in found:
+            if bag.items.shape[1:] != self.scale.shape:
+                raise DataError(
+                    f"bag {bag.name!r}: expected instances of shape {self.scale.shape}, got {bag.items.shape[1:]}"
+                )
+        return BagCorpus(found, self.labels.numbers(found), self.scale)
+
+    def named(self, text: str) -> Bag:
+        """The bag that a line names: one of the run's own data by its number, or one of a file."""
+        if not (numbered := bags.NUMBERED.fullmatch(text.strip())):
+            return bags.named(text.strip(), self.scale.shape)
+        part, number = numbered[1], int(numbered[2])
+        known: Sequence[Bag] = getattr(self.examples(), part)
+        if number >= len(known):
+            raise DataError(f"{text}: expected {part}#0 to {part}#{len(known) - 1}" if known else f"{text}: {part} is empty")
+        return known[number]
+
+    def predict(
+        self,
+        model: Any,
+        texts: Iterable[str],
+        search_config: SearchConfig,
+        *,
+        looks: bool = False,
+        groups: Sequence[str] = ("",),
+    ) -> Iterator[list[Prediction]]:
+        """The most probable labels of each bag that a line names; an empty line gives an empty one."""
+        for text in texts:
+            if not text.strip():
+                yield [Prediction("", 0.0, True, [], {})]
+                continue
+            bag = self.named(text)
+            batch = joined([Bag(self.scale(bag.items), "")], [0])
+            with torch.inference_mode():
+                logs = model.eval()(batch).log_softmax(-1)[0]
+                seen = model.glance(batch) if looks else {}
+            yield self.ranked(logs, {name: weights.view(1, 1, -1) for name, weights in seen.items()}, search_config.n_best)
+
+    def evaluate(
+        self, model: Any, examples: Sequence[Any], config: SearchConfig, tick: Callable[[int], None] = lambda done: None
+    ) -> dict[str, dict[str, float]]:
+        """Scores of all bags; where instances are marked, also how well weights tell the marked ones from the others."""
+        scores = super().evaluate(model, examples, config, tick)
+        found = self._marked(
+            model, [bag for bag in examples if bag.marks is not None and 0 < bag.marks.sum() < len(bag.marks)]
+        )
+        return {**scores, "all": {**scores["all"], **found}}
+
+    def _marked(self, model: Any, found: Sequence[Bag]) -> dict[str, float]:
+        if not found:
+            return {}
+        corpus, areas = self.corpus(found), []
+        for chosen in cut(range(len(found)), corpus.lengths.tolist(), self.BUDGET):
+            with torch.inference_mode():
+                seen = model.eval().glance(batch := corpus.batch(chosen))
+            if not seen:
+                return {}
+            for i, weights in zip(chosen, next(iter(seen.values())).split(batch.sizes.tolist()), strict=True):
+                marks = found[i].marks
+                assert marks is not None
+                areas.append(auc(marks > 0, weights.double().numpy()))
+        return {"instance_auc": float(np.mean(areas))}
+
+    def reading(self, model: System, text: str) -> dict[str, Tensor]:
+        """Looks come with the prediction."""
+        return {}
+
+    def scenes(
+        self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
+    ) -> list[Scene]:
+        """A picture of each prediction for this bag: how much of it each instance was."""
+        bag = self.named(text)
+        marks = bag.marks if bag.marks is not None else np.zeros(len(bag.items))
+        names = [f"{number}{' *' if mark else ''}" for number, mark in enumerate(marks)]
+        pictures = (bag.items * 255).round().astype(np.uint8) if len(self.scale.shape) > 1 else None
+        sides = {"bag": Side("instances", names, pictures, bag.grid)}
+        known = {"known label": bag.target} if bag.target else {}
+        told = {"marked instances": "*"} if marks.any() else {}
+        return [
+            Scene(
+                f"{text}: {one.text}",
+                {**sides, "label": Side("label", one.labels)},
+                [Look(name, "label", "bag", weights.float().numpy()) for name, weights in one.looks.items()],
+                {"probability": float(np.exp(one.log_prob)), **known, **told},
+            )
+            for one in predictions
+        ]
