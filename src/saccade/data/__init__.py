@@ -7,16 +7,20 @@ from saccade.errors import UnknownName
 
 # What data sets are made of; the first of each kind is the user's own.
 KINDS = {
-    "texts": ("files", "dates", "multi30k", "sentences", "tatoeba"),
+    "texts": ("files", "dates", "multi30k", "sentences", "tatoeba", "caption_words"),
     "a graph": ("graphs", "planetoid"),
     "bags": ("bags", "mil", "mnist_bags"),
+    "sets": ("files", "digit_sums", "bags"),
+    "sets with an odd one": ("set_outliers",),
 }
 EXAMPLES = {
     "texts": "data.train=my.tsv, or a set such as data.name=sentences",
     "a graph": "data.nodes=nodes.csv data.edges=edges.csv, or data.name=planetoid",
     "bags": "data.train=bags.csv, or a set such as data.name=mil",
+    "sets with an odd one": "data.name=set_outliers",
+    "sets": "data.train=my.tsv tokens.kind=word, or a set such as data.name=digit_sums",
 }
-DATASETS = sorted(name for names in KINDS.values() for name in names)
+DATASETS = sorted({name for names in KINDS.values() for name in names})
 
 
 def dataset(name: str) -> ModuleType:

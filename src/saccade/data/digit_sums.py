@@ -1,4 +1,4 @@
-"""Sums of digits (Zaheer et al. 2017, section 4.1.2): sets of digits, as words or as pictures of MNIST, and what they add up to.
+"""Sums of digits (Zaheer et al. 2017, section 4.1.2): sets of digits, as words or as pictures of MNIST, and their sums.
 
 Sets to learn from are small; those of the test also come much larger, a group for each size.
 """
@@ -8,17 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from saccade.config import Count, Positive
 from saccade.data.dice import Dice, Integers
 from saccade.data.examples import Pair, Splits
 from saccade.data.mnist import pictures
-from saccade.data.sets import PictureSets
+from saccade.data.sets import Found, PictureSets, held_out
 from saccade.errors import UsageError
-
-Found = tuple[NDArray[np.uint8], Integers]
-HELD_OUT = 5000  # pictures of the training part that only validation sees
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,25 +51,17 @@ def load(config: Config) -> Splits:
     dice = [Dice(config.seed, part, 1) for part in range(3)]
     if config.items == "words":
         return Splits(*map(_words, sizes, groups, dice))
-    return Splits(*map(_pictures, (*held_out(*pictures("mnist", "train")), pictures("mnist", "test")), sizes, groups, dice))
-
-
-def held_out(images: NDArray[np.uint8], labels: Integers) -> tuple[Found, Found]:
-    """Pictures to learn from, and some others to choose by."""
-    first = len(labels) - min(HELD_OUT, len(labels) // 2)
-    return (images[:first], labels[:first]), (images[first:], labels[first:])
+    parts = (*held_out(pictures("mnist", "train")), pictures("mnist", "test"))
+    return Splits(*map(_pictures, parts, sizes, groups, dice))
 
 
 def _words(sizes: Integers, groups: Sequence[str], dice: Dice) -> list[Pair]:
     digits = np.split(dice.whole(0, 9, int(sizes.sum())), sizes.cumsum()[:-1])
-    return [
-        Pair(" ".join(map(str, own.tolist())), f"{own.sum()}", group)
-        for own, group in zip(digits, groups, strict=True)
-    ]
+    return [Pair(" ".join(map(str, own.tolist())), f"{own.sum()}", group) for own, group in zip(digits, groups, strict=True)]
 
 
 def _pictures(found: Found, sizes: Integers, groups: Sequence[str], dice: Dice) -> PictureSets:
     images, labels = found
     chosen = np.split(dice.whole(0, len(labels) - 1, int(sizes.sum())), sizes.cumsum()[:-1])
-    sums = [f"{labels[own].sum()}" for own in chosen]
-    return PictureSets(images, labels, chosen, sums, groups)
+    digits = [labels[own] for own in chosen]
+    return PictureSets(images, chosen, digits, [f"{own.sum()}" for own in digits], groups)

@@ -12,6 +12,10 @@ from torch import Tensor
 
 from saccade.data.examples import Bag
 
+Integers = NDArray[np.int64]
+Found = tuple[NDArray[np.uint8], Integers]  # pictures and their classes
+HELD_OUT = 5000  # pictures of a training part that only validation sees
+
 
 @dataclass(frozen=True)
 class SetBatch:
@@ -40,12 +44,12 @@ def set_batch(items: Sequence[NDArray[Any]], targets: NDArray[Any]) -> SetBatch:
 class PictureSets(Sequence[Bag]):
     """Bags of pictures of a collection, each bag known by the numbers of its pictures: all together would not fit memory.
 
-    Shapes: pictures (P, height, width), marks (P), what is known of each
+    Shapes: pictures (P, height, width); for each bag chosen (n) and marks (n), what is known of each
     """
 
     pictures: NDArray[np.uint8]
-    marks: NDArray[np.int64]
-    chosen: Sequence[NDArray[np.int64]]
+    chosen: Sequence[Integers]
+    marks: Sequence[Integers]
     targets: Sequence[str]
     groups: Sequence[str]
 
@@ -58,7 +62,14 @@ class PictureSets(Sequence[Bag]):
     def __getitem__(self, place: slice) -> "PictureSets": ...
     def __getitem__(self, place: int | slice) -> "Bag | PictureSets":
         if isinstance(place, slice):
-            return PictureSets(self.pictures, self.marks, self.chosen[place], self.targets[place], self.groups[place])
-        numbers = self.chosen[place]
-        items = self.pictures[numbers].astype(np.float32) / 255
-        return Bag(items, self.targets[place], self.marks[numbers], self.groups[place], name=f"{place}")
+            listed = (self.chosen[place], self.marks[place], self.targets[place], self.groups[place])
+            return PictureSets(self.pictures, *listed)
+        items = (self.pictures[self.chosen[place]] / 255).astype(np.float32)
+        return Bag(items, self.targets[place], self.marks[place], self.groups[place], name=f"{place}")
+
+
+def held_out(found: Found) -> tuple[Found, Found]:
+    """Pictures to learn from, and some others to choose by."""
+    images, labels = found
+    first = len(labels) - min(HELD_OUT, len(labels) // 2)
+    return (images[:first], labels[:first]), (images[first:], labels[first:])

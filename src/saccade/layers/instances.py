@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-CONVOLUTIONS, KERNEL = (20, 50), 5  # of LeNet5
+CONVOLUTIONS, KERNEL = (20, 50), 5  # of LeNet5, as Ilse et al. (2018) have it
 
 
 class Channels(nn.Module):
@@ -11,6 +11,12 @@ class Channels(nn.Module):
 
     def forward(self, pictures: Tensor) -> Tensor:
         return pictures[:, None] if pictures.dim() == 3 else pictures.movedim(-1, 1)
+
+
+def perceptron(features: int, widths: tuple[int, ...], dropout: float) -> nn.Sequential:
+    """Linear layers with ReLU and dropout."""
+    sizes = zip((features, *widths), widths, strict=False)
+    return nn.Sequential(*(part for a, b in sizes for part in (nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout))))
 
 
 def lenet(shape: tuple[int, ...], width: int) -> nn.Sequential:

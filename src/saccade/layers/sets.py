@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from saccade.attention import attend_edges, bags
 from saccade.errors import UnknownName
+from saccade.layers.pooling import bag_maxima, bag_means, bag_sums
 
 Sizes = Int[Tensor, " B"]
 
@@ -20,27 +20,7 @@ def owners(sizes: Sizes) -> Int[Tensor, " N"]:
     return torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
 
 
-def total(x: Float[Tensor, "N D"], sizes: Sizes) -> Float[Tensor, "B D"]:
-    """Σ x: attention with a constant score that nothing normalizes, so that each item counts 1; 0 for an empty set."""
-    return _alike(x, sizes, "none")
-
-
-def mean(x: Float[Tensor, "N D"], sizes: Sizes) -> Float[Tensor, "B D"]:
-    """Attention with a constant score, which softmax shares out; 0 for an empty set."""
-    return _alike(x, sizes, "softmax")
-
-
-def _alike(x: Tensor, sizes: Tensor, normalize: str) -> Tensor:
-    nobody = x.new_zeros(len(sizes), 1)
-    return attend_edges(nobody, x[:, :1].detach(), x, bags(sizes), score="constant", normalize=normalize).context
-
-
-def largest(x: Float[Tensor, "N D"], sizes: Sizes) -> Float[Tensor, "B D"]:
-    """The largest of each number; 0 for an empty set."""
-    return torch.segment_reduce(x, "max", lengths=sizes, axis=0).masked_fill((sizes == 0)[:, None], 0)
-
-
-POOLS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"sum": total, "mean": mean, "max": largest}
+POOLS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"sum": bag_sums, "mean": bag_means, "max": bag_maxima}
 
 
 def pool_named(name: str) -> Callable[[Tensor, Tensor], Tensor]:
@@ -51,7 +31,7 @@ def pool_named(name: str) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def in_rows(x: Float[Tensor, "N D"], sizes: Sizes) -> tuple[Float[Tensor, "B K D"], Bool[Tensor, "B K"]]:
-    """The sets as rows, filled up with 0 to one place at least, and which places hold items: for layers that read in order."""
+    """The sets as rows, filled up with 0 to one place at least, and which places hold items: for what reads in order."""
     there = torch.arange(max(1, int(sizes.max())) if len(sizes) else 1, device=x.device) < sizes[:, None]
     return x.new_zeros(*there.shape, x.shape[1]).masked_scatter(there[..., None], x), there
 

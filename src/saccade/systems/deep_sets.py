@@ -6,6 +6,7 @@ Writes: a number, from the sum.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from jaxtyping import Float
@@ -71,7 +72,8 @@ class Model(System):
         """How much each item counted, (N): all alike; nothing where none is looked at."""
         with looking(self) as looks:
             self(batch)
-        return {self.config.reader: found[-1].weights() for found in looks.values()}
+        found = list(looks.values())
+        return {self.config.reader: found[0][-1].weights()} if found else {}
 
 
 def item_reader(widths: tuple[int, ...], words: int, shape: tuple[int, ...]) -> nn.Sequential:
@@ -81,5 +83,4 @@ def item_reader(widths: tuple[int, ...], words: int, shape: tuple[int, ...]) -> 
         first = nn.Embedding(words, widths[0])
     else:
         first = lenet(shape, widths[0]) if len(shape) > 1 else nn.Sequential(nn.Linear(shape[0], widths[0]), nn.Tanh())
-    sizes = zip(widths, widths[1:], strict=False)
-    return nn.Sequential(first, *(part for a, b in sizes for part in (nn.Linear(a, b), nn.Tanh())))
+    return nn.Sequential(first, *(part for a, b in pairwise(widths) for part in (nn.Linear(a, b), nn.Tanh())))

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -83,7 +83,10 @@ class SetCorpus:
 class Task(PlainTask):
     """Everything around a model that reads a set and says a number."""
 
-    BUDGET = 4000
+    BUDGET: ClassVar[int] = 4000
+
+    examples: Callable[[], Splits]
+    "The run's own sets, to be asked for by their number; set by the run."
 
     def __init__(self, config: Config, items: SetItems, scale: Numbers) -> None:
         self.config, self.items, self.scale = config, items, scale
@@ -171,7 +174,7 @@ class Task(PlainTask):
     ) -> Iterator[list[Prediction]]:
         """The number of the set on each line; an empty line is the empty set where items are words."""
         for text in texts:
-            example = self.items.named(text)
+            example = self.items.named(text, self.examples)
             if example is None:
                 yield [Prediction("", 0.0, True, [], {})]
                 continue
@@ -187,8 +190,9 @@ class Task(PlainTask):
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Any] | None = None
     ) -> list[Scene]:
         """A picture of the set: how much each item counted."""
-        side, target = self.items.side(text)
-        known = {"known number": target} if target else {}
+        example = self.items.named(text, self.examples)
+        assert example is not None
+        side, known = self.items.side(example), {"known number": example.target} if example.target else {}
         return [
             Scene(
                 f"{one.text}: {text}",
