@@ -1,7 +1,9 @@
 """Made data for the tests: files that lie where those of a known data set would."""
 
 import gzip
+import json
 import pickle
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -40,3 +42,32 @@ def multi30k(directory: Path) -> None:
             path = directory / "multi30k" / "tok" / f"{split}.lc.norm.tok.{language}.gz"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(gzip.compress("".join(text.format(n) + "\n" for n in range(40)).encode()))
+
+
+def musk1(directory: Path) -> None:
+    """Twenty bags of MUSK1 with five deals of ten folds; in a positive bag one instance has a large first number."""
+    folder = directory / "mil"
+    folder.mkdir(parents=True, exist_ok=True)
+    dice, rows = np.random.default_rng(0), []
+    for bag in range(20):
+        for place in range(1 + bag % 4):
+            first = 5.0 if bag % 2 and place == 0 else 0.0
+            rows.append(f"{bag % 2},{bag},{first},{dice.normal():.3f}\n")
+    (folder / "musk1.csv.gz").write_bytes(gzip.compress("".join(rows).encode()))
+    folds = [[sorted(((np.arange(2) + 2 * fold) * 7 + time) % 20) for fold in range(10)] for time in range(5)]
+    plain = [[[int(number) for number in fold] for fold in deal] for deal in folds]
+    (folder / "folds_5x10.json.gz").write_bytes(gzip.compress(json.dumps({"musk1": plain}).encode()))
+
+
+def mnist(directory: Path, count: int = 200, name: str = "mnist") -> None:
+    """Pictures of 28 × 28 that are as bright as their digit."""
+    folder = directory / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in ("train", "t10k"):
+        labels = (np.arange(count) % 10).astype(np.uint8)
+        images = np.repeat(labels, 28 * 28)
+        head = struct.pack(">HBBIII", 0, 8, 3, count, 28, 28)
+        (folder / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(head + images.tobytes()))
+        (folder / f"{part}-labels-idx1-ubyte.gz").write_bytes(
+            gzip.compress(struct.pack(">HBBI", 0, 8, 1, count) + labels.tobytes())
+        )

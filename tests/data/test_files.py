@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from saccade.config import build, described
 from saccade.data.examples import Pair
-from saccade.data.files import Config, hold_out, load, pairs
+from saccade.data.files import Config, hold_out, load, read
 from saccade.errors import DataError, UsageError
 
 PAIRS = [Pair("ein Haus", "a house", "n"), Pair("drei Äpfel", "three apples 🍎", ""), Pair('"Ja"\x00', " yes", "x")]
@@ -41,22 +41,22 @@ def write(name: str, content: str | bytes) -> str:
 def problem(spec: str, config: Config | None = None) -> str:
     """The error of a file, which is always one line."""
     with pytest.raises(DataError) as error:
-        pairs(spec, config or Config())
+        read(spec, config or Config())
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.txt", "A.TSV", "a.b.tsv", "a.tsv.gz", "a.txt.gz"])
 def test_tsv(name: str) -> None:
-    assert pairs(write(name, tsv(PAIRS)), Config()) == PAIRS
-    assert pairs(write(name, "a\tb\r\nc\td\r\n"), Config()) == [Pair("a", "b"), Pair("c", "d")]
+    assert read(write(name, tsv(PAIRS)), Config()) == PAIRS
+    assert read(write(name, "a\tb\r\nc\td\r\n"), Config()) == [Pair("a", "b"), Pair("c", "d")]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.jsonl.gz"])
 def test_json_lines(name: str) -> None:
-    assert pairs(write(name, jsonl(PAIRS)), Config()) == PAIRS
+    assert read(write(name, jsonl(PAIRS)), Config()) == PAIRS
     own = Config(source="de", target="en", group="kind")
-    assert pairs(write(name, '{"de": "a\\tb", "en": "c\\n", "more": [1]}'), own) == [Pair("a\tb", "c\n")]
+    assert read(write(name, '{"de": "a\\tb", "en": "c\\n", "more": [1]}'), own) == [Pair("a\tb", "c\n")]
 
 
 @pytest.mark.parametrize(("one", "other"), [("t.de", "t.en"), ("t.de.gz", "t.en"), ("source", "target.tsv")])
@@ -64,21 +64,21 @@ def test_parallel_text(one: str, other: str) -> None:
     write(one, "ein Haus\nmit\tTab\n")
     write(other, "a house\r\nwith a tab")
     for spec in (f"{one},{other}", f"{one}, {other}"):
-        assert pairs(spec, Config()) == [Pair("ein Haus", "a house"), Pair("mit\tTab", "with a tab")]
+        assert read(spec, Config()) == [Pair("ein Haus", "a house"), Pair("mit\tTab", "with a tab")]
 
 
 def test_a_file_that_exists_may_have_a_comma_in_its_name() -> None:
-    assert pairs(write("my,own.tsv", "a\tb"), Config()) == [Pair("a", "b")]
+    assert read(write("my,own.tsv", "a\tb"), Config()) == [Pair("a", "b")]
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n\n", "\r\n\r\n"])
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 def test_byte_order_marks_and_empty_ends(start: bytes, end: str) -> None:
-    assert pairs(write("a.tsv", start + b"a\tb\nc\td" + end.encode()), Config()) == [Pair("a", "b"), Pair("c", "d")]
-    assert pairs(write("a.jsonl", start + jsonl(PAIRS).strip().encode() + end.encode()), Config()) == PAIRS
+    assert read(write("a.tsv", start + b"a\tb\nc\td" + end.encode()), Config()) == [Pair("a", "b"), Pair("c", "d")]
+    assert read(write("a.jsonl", start + jsonl(PAIRS).strip().encode() + end.encode()), Config()) == PAIRS
     write("a.de", start + b"a\nc" + end.encode())
     write("a.en", "b\nd")
-    assert pairs("a.de,a.en", Config()) == [Pair("a", "b"), Pair("c", "d")]
+    assert read("a.de,a.en", Config()) == [Pair("a", "b"), Pair("c", "d")]
 
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\t"), min_size=1).filter(str.strip)
@@ -89,11 +89,11 @@ examples_of_any_text = st.lists(st.builds(Pair, text, text), min_size=1, max_siz
 def test_any_text_comes_back(examples: list[Pair]) -> None:
     # A file's first character is not its text if it is a byte order mark.
     examples = [Pair("x", "x"), *examples]
-    assert pairs(write("a.tsv", tsv(examples)), Config()) == examples
-    assert pairs(write("a.jsonl", jsonl(examples)), Config()) == examples
+    assert read(write("a.tsv", tsv(examples)), Config()) == examples
+    assert read(write("a.jsonl", jsonl(examples)), Config()) == examples
     write("a.de", "\n".join(p.source for p in examples))
     write("a.en", "\n".join(p.target for p in examples))
-    assert pairs("a.de,a.en", Config()) == examples
+    assert read("a.de,a.en", Config()) == examples
 
 
 GOOD_TSV, GOOD_JSON = b"a\tb\n", b'{"source": "a", "target": "b"}\n'
@@ -131,7 +131,7 @@ def test_a_bad_line_is_told_with_its_place_and_can_be_skipped(name: str, line: b
     assert "; fix: " in message
     assert len(message) < 400
     reports: list[str] = []
-    assert pairs(name, SKIPPING, reports.append) == [Pair("a", "b")] * 2
+    assert read(name, SKIPPING, reports.append) == [Pair("a", "b")] * 2
     assert len(reports) == 1
     assert f"{name}: skipped 1 bad of 3 lines: {name}:2: " in reports[0]
     write(name, line + line.replace(b"\n", b"\r\n") + b"x")
@@ -143,7 +143,7 @@ def test_bad_lines_of_parallel_text_are_told_by_their_own_file() -> None:
     write("a.en", b"a\n\nc\nd\ne\n")
     assert problem("a.de,a.en").startswith("a.en:2: expected a target, got empty text")
     reports: list[str] = []
-    assert pairs("a.de,a.en", SKIPPING, reports.append) == [Pair("a", "a"), Pair("d", "d")]
+    assert read("a.de,a.en", SKIPPING, reports.append) == [Pair("a", "a"), Pair("d", "d")]
     assert all(place in reports[0] for place in ("skipped 3 bad of 5 lines", "a.en:2: ", "a.de:3: ", "a.de:5: "))
 
 
@@ -156,17 +156,17 @@ def test_parallel_files_of_different_length_are_never_paired(config: Config) -> 
 
 def test_long_lines_are_bad() -> None:
     write("a.tsv", "ää\tbb\na\tbbb\n")
-    assert len(pairs("a.tsv", Config(max_length=3))) == 2
+    assert len(read("a.tsv", Config(max_length=3))) == 2
     message = problem("a.tsv", Config(max_length=2))
     assert message.startswith(
         "a.tsv:2: expected a target of at most 2 characters (data.max_length), got 3; fix: shorten it or"
     )
-    assert pairs("a.tsv", Config(max_length=2, skip_bad=True), print) == [Pair("ää", "bb")]
+    assert read("a.tsv", Config(max_length=2, skip_bad=True), print) == [Pair("ää", "bb")]
 
 
 def test_the_summary_names_three_places_and_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     write("a.tsv", "a\tb\n" + "bad\n" * 5)
-    assert len(pairs("a.tsv", SKIPPING)) == 1
+    assert len(read("a.tsv", SKIPPING)) == 1
     output = capsys.readouterr()
     assert output.out == ""
     assert "skipped 5 bad of 6 lines" in output.err
@@ -214,7 +214,7 @@ def test_files_that_may_not_be_read() -> None:
 @pytest.mark.parametrize("spec", ["a,b,c", "a.de,", ",a.en"])
 def test_wrong_numbers_of_files(spec: str) -> None:
     with pytest.raises(UsageError, match="expected one file, or two with a comma between"):
-        pairs(spec, Config())
+        read(spec, Config())
 
 
 def numbered(count: int, sources: int | None = None) -> list[Pair]:

@@ -1,4 +1,4 @@
-"""Runs that say labels resume to the same bits, too: texts and graphs, with dropout everywhere."""
+"""Runs that say labels resume to the same bits, too: texts, graphs and bags, with dropout everywhere."""
 
 from pathlib import Path
 
@@ -28,10 +28,18 @@ def graph(folder: Path) -> Settings:
     return resolve({"system": "gat"}, [*words, "model.hidden=3", "model.heads=2", *WORDS])
 
 
-@pytest.mark.parametrize("system", ["document_attention", "bag_of_words", "gat"])
+def bags(folder: Path) -> Settings:
+    rows = "".join(f"{n // 3},{n // 3 % 2},{n % 7},{n * 0.1:.1f}\n" for n in range(60))
+    (folder / "bags.csv").write_text("bag,label,a,b\n" + rows)
+    words = [f"data.train={folder / 'bags.csv'}", "model.widths=[6]", "model.hidden=4", "train.max_tokens=12"]
+    return resolve({"system": "attention_mil"}, [*words, *WORDS])
+
+
+@pytest.mark.parametrize("system", ["document_attention", "bag_of_words", "gat", "attention_mil"])
 @pytest.mark.parametrize("step", [2, 5])
 def test_split_run_is_the_whole_run(system: str, step: int, tmp_path: Path) -> None:
-    chosen = graph(tmp_path) if system == "gat" else texts(tmp_path, system)
+    made = {"gat": graph, "attention_mil": bags}
+    chosen = made[system](tmp_path) if system in made else texts(tmp_path, system)
 
     def interrupted() -> None:
         with pytest.raises(Interrupted):

@@ -164,7 +164,7 @@ def compare(
     runs = [_writer(path) for path in paths]
     splits = runs[0].splits()
     split = split or ("test" if splits.test else "valid")  # where there is no test data, what was held out
-    pairs = verbs.pairs_of(splits, split)
+    pairs = verbs.part_of(splits, split)
     if not pairs:
         raise DataError(f"{paths[0]}: its {split} data is empty; choose another --split: train, valid or test")
     tasks = [run.task() for run in runs]

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from torch import nn
 
-from saccade import config
+from saccade import config, systems, tasks
+from saccade import data as datasets
 from saccade.cli import by_length, streams
 from saccade.config import Table
-from saccade.data import files
-from saccade.data.examples import Pair, Splits
+from saccade.data.examples import Splits
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
@@ -87,27 +87,26 @@ def evaluate(
     use(data_dir)
     run = Run.open(path)
     search = search_config(run, words)
-    own = run.settings.data if run.settings.dataset == "files" else files.Config()  # which knows the JSON fields' names
     task = run.task()
     if data and task.kept() is not None:
-        raise UsageError("--data: expected a run that reads texts, got one that labels the nodes of its graph; leave it out")
+        raise UsageError("--data: expected a run that reads files, got one that labels the nodes of its graph; leave it out")
     if data:
-        pairs: Sequence[Pair] = files.pairs(data, own)
+        examples: Sequence[Any] = own_data(run, data)
     else:
         splits = task.kept() or run.splits()
         split = split or ("test" if len(splits.test) else "valid")  # where there is no test data, what was held out
-        pairs = pairs_of(splits, split)
-    if len(pairs) == 0:
-        fix = "give pairs with --data" if task.kept() is None else "say in the column split of its nodes which are for what"
+        examples = part_of(splits, split)
+    if len(examples) == 0:
+        fix = "give some with --data" if task.kept() is None else "say in the column split of its nodes which are for what"
         raise DataError(f"{path}: its {split} data is empty; {fix}, or choose another --split")
     model, found = run.model(task, which_of(which))
-    texts = task.answers(model, pairs, search)
-    scores, signatures = task.scores(model, pairs, texts), task.signatures()
+    texts = task.answers(model, examples, search)
+    scores, signatures = task.scores(model, examples, texts), task.signatures()
     if int8:
         with resting(model, int8=True):
-            scores["int8"] = task.scores(model, pairs, task.answers(model, pairs, search))["all"]
-    bins = task.by_length(pairs, texts) if lengths else []
-    details = task.details(pairs, texts)
+            scores["int8"] = task.scores(model, examples, task.answers(model, examples, search))["all"]
+    bins = task.by_length(examples, texts) if lengths else []
+    details = task.details(examples, texts)
     if machine:
         facts = {"run": str(path), "step": found.step, "data": data or split, "search": config.plain(search)}
         found_too = {**details, **({"lengths": bins} if bins else {})}
@@ -175,10 +174,18 @@ def confused(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str
     return [f"{'':{width}}  {'  '.join(name.rjust(width) for name in names)}  (across: what it said)", *lines]
 
 
-def pairs_of(splits: Splits, name: str) -> Sequence[Pair]:
+def own_data(run: Run, spec: str) -> Sequence[Any]:
+    """The examples of the user's own files, read as those that the run was trained on, if that was on such files."""
+    own = datasets.own(tasks.load(systems.load(run.settings.system).TASK).DATA)
+    module = datasets.dataset(own)
+    found: Sequence[Any] = module.read(spec, run.settings.data if run.settings.dataset == own else module.Config())
+    return found
+
+
+def part_of(splits: Splits, name: str) -> Sequence[Any]:
     if name not in ("train", "valid", "test"):
         raise UnknownName("split", name, ("train", "valid", "test"))
-    found: Sequence[Pair] = getattr(splits, name)
+    found: Sequence[Any] = getattr(splits, name)
     return found
 
 
@@ -262,16 +269,14 @@ def look(
 
 
 def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
-    """Print some pairs."""
-    from saccade.data import dataset
-
+    """Print some examples."""
     settings = resolve(base(name), words)
     streams.as_utf8()
-    splits = dataset(settings.dataset).load(settings.data)
+    splits = datasets.dataset(settings.dataset).load(settings.data)
     if not isinstance(splits, Splits):
-        raise UsageError(f"{name}: expected data of texts, got a graph, which has no lines to show")
-    for pair in pairs_of(splits, split)[:count]:
-        print("\t".join((pair.source, pair.target, pair.group)).rstrip("\t"))
+        raise UsageError(f"{name}: expected texts or bags, got a graph, which has no lines to show")
+    for example in part_of(splits, split)[:count]:
+        print(example.line())
 
 
 def search_config(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConfig:

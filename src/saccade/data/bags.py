@@ -1,10 +1,10 @@
 """Bags of your own: a CSV file of instances, or folders of pictures.
 
-    data.train=bags.csv    columns bag and label, perhaps mark (1: this instance makes the bag what it is); the rest are features
+    data.train=bags.csv    columns bag and label, perhaps mark (1: what makes the bag what it is); the rest are features
     data.train=folder      folder/LABEL/BAG/*.png: each folder of pictures is a bag
                            folder/LABEL/*.png: each picture is cut into tiles, which are a bag
 
-The first line of a CSV file names its columns; a bag's instances need not stand together. Pictures may be PNG, JPEG, BMP or GIF.
+The first line of a CSV file names its columns; a bag's instances may stand apart. Pictures are PNG, JPEG, BMP or GIF.
 """
 
 import csv
@@ -197,4 +197,4 @@ def _pixels(path: Path, shape: tuple[int, ...], size: tuple[int, int] | None) ->
         raise DataError(f"{path}: cannot be read as a picture ({error})") from None
     if size and image.size != size:
         image = image.resize(size, Image.Resampling.BILINEAR)
-    return np.asarray(image, dtype=np.float32) / 255
+    return np.asarray(image, dtype=np.float32) / np.float32(255)

@@ -18,6 +18,10 @@ class Pair:
     target: str
     group: str = ""
 
+    def line(self) -> str:
+        """The pair as a line of a file has it."""
+        return "\t".join((self.source, self.target, self.group)).rstrip("\t")
+
     def content(self) -> Iterator[bytes]:
         """All that is learned from."""
         for text in (self.source, self.target, self.group):
@@ -38,6 +42,10 @@ class Bag:
     name: str = ""
     grid: tuple[int, int] | None = None
     """Rows and columns, where the items are the tiles of one picture."""
+
+    def line(self) -> str:
+        """The bag in a few words."""
+        return f"{self.name}\t{self.target}\t{len(self.items)} instances"
 
     def content(self) -> Iterator[bytes]:
         """All that is learned from."""

@@ -76,14 +76,14 @@ def load(config: Config, report: Callable[[str], None] = to_stderr) -> Splits:
     """The examples of all files; `report` is told of bad lines that were skipped."""
     if not config.train:
         raise UsageError(f"data.train: expected a file, got nothing; fix: data.train={FORMATS}")
-    train = pairs(config.train, config, report)
-    test = pairs(config.test, config, report) if config.test else []
+    train = read(config.train, config, report)
+    test = read(config.test, config, report) if config.test else []
     if config.valid:
-        return Splits(train, pairs(config.valid, config, report), test)
+        return Splits(train, read(config.valid, config, report), test)
     return Splits(*hold_out(train, config), test)
 
 
-def pairs(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> list[Pair]:
+def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> list[Pair]:
     """The examples of one file, or of two files of parallel text."""
     paths = _paths(spec)
     rows = _rows(paths)

@@ -1,6 +1,6 @@
-"""The classic multiple-instance benchmarks: MUSK1, MUSK2 (Dietterich et al. 1997), Elephant, Fox, Tiger (Andrews et al. 2002).
+"""Classic multiple-instance data: MUSK1, MUSK2 (Dietterich et al. 1997), Elephant, Fox, Tiger (Andrews et al. 2002).
 
-They have no split. Five times all bags are dealt into ten folds; each fold is the test once, and all others are learned from.
+They have no split. Five times all bags are dealt into ten folds; each fold is the test once, all others are learned from.
 """
 
 import csv

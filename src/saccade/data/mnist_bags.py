@@ -68,5 +68,5 @@ def _made(
             marks = (labels[chosen] == config.digit).astype(np.int64)
             if bool(marks.any()) == positive:
                 break
-        items = images[chosen].astype(np.float32) / 255
+        items = images[chosen].astype(np.float32) / np.float32(255)
         yield Bag(items, NAMES[positive], marks, name=f"{number}")

@@ -43,6 +43,6 @@ def _pairs(config: Config, split: str, targets: list[str]) -> list[Pair]:
     found: list[Pair] = []
     for target in targets:
         group = target if len(targets) > 1 else ""
-        pairs = files.pairs(f"{path(config.source)},{path(target)}", files.Config())
+        pairs = files.read(f"{path(config.source)},{path(target)}", files.Config())
         found += [Pair(pair.source, pair.target, group) for pair in pairs]
     return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from saccade.data.examples import Bag
@@ -28,7 +29,7 @@ class BagBatch:
         return len(self.label)
 
 
-def joined(bags: Sequence[Bag], labels: Sequence[int]) -> BagBatch:
+def joined(bags: Sequence[Bag], labels: Sequence[int] | NDArray[np.int64]) -> BagBatch:
     """These bags."""
     items = np.concatenate([bag.items for bag in bags]).astype(np.float32, copy=False)
     sizes = torch.tensor([len(bag.items) for bag in bags])

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: `fit`, `predict`, pipelines and searches over attention that needs no training loop."""
+"""Estimators for scikit-learn: `fit`, `predict`, pipelines and searches over attention."""
 
 from saccade.errors import MissingExtra
 
@@ -7,7 +7,8 @@ try:
 except ImportError:
     raise MissingExtra("saccade.estimators", "scikit-learn", "sklearn") from None
 
+from saccade.estimators.attention_mil import AttentionMILClassifier
 from saccade.estimators.nadaraya_watson import NadarayaWatsonClassifier, NadarayaWatsonRegressor
 from saccade.estimators.picture import picture
 
-__all__ = ["NadarayaWatsonClassifier", "NadarayaWatsonRegressor", "picture"]
+__all__ = ["AttentionMILClassifier", "NadarayaWatsonClassifier", "NadarayaWatsonRegressor", "picture"]

@@ -1,0 +1,124 @@
+"""Attention-based multiple-instance learning (Ilse et al. 2018) as an estimator: `fit` takes bags, arrays of instances.
+
+Reads: bags, each an array of rows of features. Attends: one learned query to the instances of a bag. Writes: its label.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from saccade.data.examples import Bag
+from saccade.data.ragged import joined
+from saccade.errors import ShapeError, UsageError
+from saccade.systems.attention_mil import Config, Model
+from saccade.tasks.bags_to_labels import BagCorpus, Scale
+from saccade.training.config import Config as TrainConfig
+from saccade.training.trainer import Trainer
+
+Array = NDArray[Any]
+
+
+class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
+    """A label for each bag, and the weight of each instance in it.
+
+    `pool` is attention, gated, mean or max; `widths` are the layers that read an instance; `steps`, `batch` (instances an
+    update), `rate` and `weight_decay` are for Adam; `seed` decides all that is left to chance.
+
+    After `fit`: `classes_`, `model_`, `n_features_in_`.
+    """
+
+    def __init__(
+        self,
+        pool: str = "gated",
+        widths: tuple[int, ...] = (256, 128, 64),
+        hidden: int = 64,
+        dropout: float = 0.5,
+        steps: int = 800,
+        batch: int = 100,
+        rate: float = 5e-4,
+        weight_decay: float = 5e-3,
+        seed: int = 0,
+    ) -> None:
+        self.pool = pool
+        self.widths = widths
+        self.hidden = hidden
+        self.dropout = dropout
+        self.steps = steps
+        self.batch = batch
+        self.rate = rate
+        self.weight_decay = weight_decay
+        self.seed = seed
+
+    def fit(self, X: Sequence[ArrayLike], y: ArrayLike) -> Self:
+        """Learn from bags and their labels."""
+        if self.pool not in ("attention", "gated", "mean", "max"):
+            raise UsageError(f"pool: expected attention, gated, mean or max, got {self.pool!r}")
+        found = _bags(X)
+        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
+        if len(labels) != len(found):
+            raise ShapeError(f"expected a label for each of {len(found)} bags, got {len(labels)}")
+        if len(self.classes_) < 2:
+            raise UsageError(f"expected at least 2 different labels, got {len(self.classes_)}")
+        self._scale = Scale.of(found)
+        self.n_features_in_ = self._scale.shape[0]
+        config = Config(pool=self.pool, widths=self.widths, hidden=self.hidden, dropout=self.dropout)  # type: ignore[arg-type]
+        train = TrainConfig(
+            steps=self.steps,
+            max_tokens=self.batch,
+            rate=self.rate,
+            weight_decay=self.weight_decay,
+            clip=0.0,
+            seed=self.seed,
+        )
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(self.seed)
+            self.model_ = Model(config, self._scale.shape, len(self.classes_))
+            for _ in Trainer(self.model_, BagCorpus(found, labels.astype(np.int64), self._scale), train).steps():
+                pass
+        self.model_.eval()
+        return self
+
+    def predict_proba(self, X: Sequence[ArrayLike]) -> Array:
+        """Of every label, a row for each bag."""
+        probabilities: Array = self._read(X)[0].double().softmax(-1).numpy()
+        return probabilities
+
+    def predict(self, X: Sequence[ArrayLike]) -> Array:
+        """The most probable label of each bag."""
+        chosen: Array = self.classes_[self.predict_proba(X).argmax(1)]
+        return chosen
+
+    def weights(self, X: Sequence[ArrayLike]) -> list[Array]:
+        """Where it looked: for each bag the weights of its instances, whose sum is 1."""
+        _, sizes, weights = self._read(X)
+        if weights is None:
+            raise UsageError(f"pool {self.pool!r} weighs nothing; use attention or gated")
+        return [part.numpy() for part in weights.split(sizes)]
+
+    def _read(self, X: Sequence[ArrayLike]) -> tuple[torch.Tensor, list[int], torch.Tensor | None]:
+        check_is_fitted(self, "model_")
+        found = _bags(X)
+        for bag in found:
+            if bag.items.shape[1] != self.n_features_in_:
+                raise ShapeError(f"expected {self.n_features_in_} features, as in fit, got {bag.items.shape[1]}")
+        batch = joined([Bag(self._scale(bag.items), "") for bag in found], [0] * len(found))
+        with torch.inference_mode():
+            return self.model_(batch), batch.sizes.tolist(), self.model_.glance(batch).get("instances")
+
+
+def _bags(X: Sequence[ArrayLike]) -> list[Bag]:
+    """Arrays as bags; each must have rows of features, all finite."""
+    found = [Bag(np.asarray(items, dtype=np.float32), "") for items in X]
+    for number, bag in enumerate(found):
+        if bag.items.ndim != 2 or 0 in bag.items.shape:
+            raise ShapeError(f"bag {number}: expected an array (instances, features), got shape {bag.items.shape}")
+        if not np.isfinite(bag.items).all():
+            raise ShapeError(f"bag {number}: expected finite numbers, got NaN or infinity")
+    if not found:
+        raise ShapeError("expected at least one bag, got none")
+    return found
