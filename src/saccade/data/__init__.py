@@ -9,7 +9,7 @@ from saccade.errors import UnknownName
 KINDS = {
     "texts": ("files", "dates", "multi30k", "sentences", "tatoeba", "caption_words"),
     "a graph": ("graphs", "planetoid"),
-    "bags": ("bags", "mil", "mnist_bags"),
+    "bags": ("bags", "mil", "mnist_bags", "point_clouds"),
     "sets": ("files", "digit_sums", "bags"),
     "sets with an odd one": ("set_outliers",),
 }
