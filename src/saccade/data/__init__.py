@@ -11,13 +11,13 @@ KINDS = {
     "a graph": ("graphs", "planetoid"),
     "bags": ("bags", "mil", "mnist_bags", "point_clouds"),
     "sets": ("files", "digit_sums", "bags"),
-    "sets with an odd one": ("set_outliers",),
+    "sets with an odd one": ("bags", "set_outliers"),
 }
 EXAMPLES = {
     "texts": "data.train=my.tsv, or a set such as data.name=sentences",
     "a graph": "data.nodes=nodes.csv data.edges=edges.csv, or data.name=planetoid",
     "bags": "data.train=bags.csv, or a set such as data.name=mil",
-    "sets with an odd one": "data.name=set_outliers",
+    "sets with an odd one": "data.train=bags.csv with a mark in each bag, or data.name=set_outliers",
     "sets": "data.train=my.tsv tokens.kind=word, or a set such as data.name=digit_sums",
 }
 DATASETS = sorted({name for names in KINDS.values() for name in names})

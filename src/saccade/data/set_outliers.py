@@ -60,4 +60,4 @@ def _made(found: Found, count: int, size: int, dice: Dice) -> PictureSets:
         pools = [of_class[label] for label in classes]
         chosen.append(np.array([pool[int(chance * len(pool))] for pool, chance in zip(pools, chances[number], strict=True)]))
         marks.append((np.arange(size) == places[number]).astype(np.int64))
-    return PictureSets(images, chosen, marks, [str(place) for place in places], [""] * count)
+    return PictureSets(images, chosen, marks, [""] * count, [""] * count)

@@ -40,6 +40,12 @@ def set_batch(items: Sequence[NDArray[Any]], targets: NDArray[Any]) -> SetBatch:
     return SetBatch(torch.from_numpy(np.concatenate(items)), sizes, torch.from_numpy(targets))
 
 
+def alike(sizes: Integers) -> Integers:
+    """Lengths to plan batches by in which sets of all sizes come together: nothing is padded, and small sets that came
+    alone would pull the other way than large ones."""
+    return np.full(len(sizes), max(1, round(float(sizes.mean()))) if len(sizes) else 1, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class PictureSets(Sequence[Bag]):
     """Bags of pictures of a collection, each bag known by the numbers of its pictures: all together would not fit memory.

@@ -70,7 +70,8 @@ class SetItems:
         """The items of each set as numbers, and how many there are."""
         if self.tokenizer is None:
             assert self.scale is not None
-            return Scaled(examples, self.scale), np.array([len(bag.items) for bag in examples], dtype=np.int64)
+            lengths = [_size(example, self.scale.shape) for example in examples]
+            return Scaled(examples, self.scale), np.array(lengths, dtype=np.int64)
         rows = [np.array(row, dtype=np.int64) for row in self.tokenizer.encode_batch([pair.source for pair in examples])]
         return rows, np.array([len(row) for row in rows], dtype=np.int64)
 
@@ -90,3 +91,11 @@ class SetItems:
         if not words:
             raise DataError("there is nothing to look at: the set is empty")
         return Side("words", words)
+
+
+def _size(example: Any, shape: tuple[int, ...]) -> int:
+    """How many items a bag has, if they are what the run has learned from."""
+    if not isinstance(example, Bag) or example.items.shape[1:] != shape:
+        got = f"items of shape {example.items.shape[1:]}" if isinstance(example, Bag) else "words"
+        raise DataError(f"expected sets of items of shape {shape}, as the run has learned from, got {got}")
+    return len(example.items)

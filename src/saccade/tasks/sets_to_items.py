@@ -1,4 +1,4 @@
-"""Sets to items: which thing of a set is meant, such as the one that does not belong; a target is its place in the set."""
+"""Sets to items: which thing of a set is meant, such as the one that does not belong; it is marked."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,12 +76,14 @@ class Task(PlainTask):
 
     def corpus(self, found: Sequence[Bag]) -> ItemCorpus:
         """The sets as numbers."""
-        targets = [bag.target for bag in found]
-        for number, (bag, target) in enumerate(zip(found, targets, strict=True)):
-            if not (target.isdecimal() and int(target) < len(bag.items)):
-                told = f"a place from 0 to {len(bag.items) - 1}"
-                raise DataError(f"set {number}: expected {told} as the item that is meant, got {target!r}")
-        return ItemCorpus(found, np.array(targets, dtype=np.int64), self.scale)
+        for bag in found:
+            marked = 0 if bag.marks is None else int((bag.marks != 0).sum())
+            if marked != 1 or len(bag.items) < 2:
+                told = f"expected at least 2 items, one of them marked, got {len(bag.items)} with {marked} marked"
+                raise DataError(f"set {bag.name!r}: {told}; mark the one that is meant by a 1 in the column mark")
+            if bag.items.shape[1:] != self.scale.shape:
+                raise DataError(f"set {bag.name!r}: expected items of shape {self.scale.shape}, got {bag.items.shape[1:]}")
+        return ItemCorpus(found, np.array([_marked(bag) for bag in found], dtype=np.int64), self.scale)
 
     def scored(
         self, model: Any, corpus: ItemCorpus, tick: Callable[[int], None] = lambda done: None
@@ -149,8 +151,9 @@ class Task(PlainTask):
     ) -> list[Scene]:
         """A picture of the set: how odd each item is beside the others."""
         bag = named(text, self.scale.shape, self.examples)
-        side = instances(bag, [f"{place}{' *' if str(place) == bag.target else ''}" for place in range(len(bag.items))])
-        known = {"the odd one": f"{bag.target} *"} if bag.target else {}
+        odd = _marked(bag)
+        side = instances(bag, [f"{place}{' *' if place == odd else ''}" for place in range(len(bag.items))])
+        known = {} if odd is None else {"the odd one": f"{odd} *"}
         return [
             Scene(
                 f"{text}: {one.text}",
@@ -160,3 +163,8 @@ class Task(PlainTask):
             )
             for one in predictions
         ]
+
+
+def _marked(bag: Bag) -> int | None:
+    """The place of the item that is meant, if it is known."""
+    return None if bag.marks is None or not bag.marks.any() else int(bag.marks.argmax())

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from saccade.data import tokenizers
-from saccade.data.batches import cut
+from saccade.data.batches import Integers, cut
 from saccade.data.examples import Splits
-from saccade.data.sets import SetBatch, set_batch
+from saccade.data.sets import SetBatch, alike, set_batch
 from saccade.errors import DataError
 from saccade.evaluation.numbers import Floats, number_scores
 from saccade.search import Config as SearchConfig
@@ -38,10 +38,12 @@ class Config:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a run: how they are brought to mean 0 and deviation 1, and how many digits follow the point."""
+    """The numbers of a run: how large they are, and how many digits follow the point.
 
-    mean: float
-    deviation: float
+    They are divided by their size and not centered: a sum that starts from 0 is found much sooner than one that does not.
+    """
+
+    size: float
     digits: int
 
     @classmethod
@@ -49,7 +51,7 @@ class Numbers:
         """Those to learn from."""
         values = numbers(examples)
         digits = max(len(example.target.strip().lower().partition("e")[0].partition(".")[2]) for example in examples)
-        return cls(float(values.mean()), float(values.std()) or 1.0, min(digits, MOST_DIGITS))
+        return cls(float(np.sqrt((values**2).mean())) or 1.0, min(digits, MOST_DIGITS))
 
     def text(self, value: float) -> str:
         """A number as it is written."""
@@ -72,8 +74,9 @@ def numbers(examples: Sequence[Any]) -> Floats:
 class SetCorpus:
     """Sets with their numbers, scaled."""
 
-    def __init__(self, items: Sequence[Any], lengths: np.ndarray[Any, np.dtype[np.int64]], targets: Floats) -> None:
-        self.items, self.lengths, self.targets = items, lengths, targets.astype(np.float32)
+    def __init__(self, items: Sequence[Any], sizes: Integers, targets: Floats) -> None:
+        self.items, self.sizes, self.targets = items, sizes, targets.astype(np.float32)
+        self.lengths = alike(sizes)
 
     def batch(self, indices: Any) -> SetBatch:
         """The batch of these sets."""
@@ -116,19 +119,19 @@ class Task(PlainTask):
 
     def corpus(self, examples: Sequence[Any]) -> SetCorpus:
         """The sets as numbers."""
-        items, lengths = self.items.encoded(examples)
-        return SetCorpus(items, lengths, (numbers(examples) - self.scale.mean) / self.scale.deviation)
+        items, sizes = self.items.encoded(examples)
+        return SetCorpus(items, sizes, numbers(examples) / self.scale.size)
 
     def said(self, model: Any, corpus: SetCorpus, tick: Callable[[int], None] = lambda done: None) -> Floats:
         """The number of each set, not rounded."""
-        found, done = np.zeros(len(corpus.lengths)), 0
-        order = np.argsort(corpus.lengths, kind="stable").tolist()
-        for chosen in cut(order, corpus.lengths.tolist(), self.BUDGET):
+        found, done = np.zeros(len(corpus.sizes)), 0
+        order = np.argsort(corpus.sizes, kind="stable").tolist()
+        for chosen in cut(order, corpus.sizes.tolist(), self.BUDGET):
             with torch.inference_mode():
                 found[chosen] = model.eval()(corpus.batch(chosen)).double().numpy()
             done += len(chosen)
             tick(done)
-        return found * self.scale.deviation + self.scale.mean
+        return found * self.scale.size
 
     def answers(
         self, model: Any, examples: Sequence[Any], config: SearchConfig, tick: Callable[[int], None] = lambda done: None
@@ -178,8 +181,7 @@ class Task(PlainTask):
             if example is None:
                 yield [Prediction("", 0.0, True, [], {})]
                 continue
-            items, lengths = self.items.encoded([example])
-            corpus = SetCorpus(items, lengths, np.zeros(1))
+            corpus = SetCorpus(*self.items.encoded([example]), np.zeros(1))
             number = self.scale.text(float(self.said(model, corpus)[0]))
             with torch.inference_mode():
                 seen = model.eval().glance(corpus.batch([0])) if looks else {}

@@ -12,7 +12,7 @@ from torch import Tensor
 from saccade.data import tokenizers
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import Pair, Splits
-from saccade.data.sets import SetBatch, set_batch
+from saccade.data.sets import SetBatch, alike, set_batch
 from saccade.data.tokenizers import UNKNOWN, Tokenizer
 from saccade.errors import DataError
 from saccade.evaluation.ranks import chance_scores, rank_of, rank_scores
@@ -39,7 +39,8 @@ class WordCorpus:
 
     def __init__(self, items: list[Integers], targets: Integers) -> None:
         self.items, self.targets = items, targets
-        self.lengths = np.array([len(row) for row in items], dtype=np.int64)
+        self.sizes = np.array([len(row) for row in items], dtype=np.int64)
+        self.lengths = alike(self.sizes)
 
     def batch(self, indices: Any) -> SetBatch:
         """The batch of these sets."""
@@ -82,8 +83,8 @@ class Task(PlainTask):
 
     def ranking(self, model: Any, corpus: WordCorpus) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
         """Each set's number, and the score of every word: -inf for the given ones and for what is none."""
-        order = np.argsort(corpus.lengths, kind="stable").tolist()
-        for chosen in cut(order, np.maximum(corpus.lengths, 1).tolist(), self.BUDGET // 10):
+        order = np.argsort(corpus.sizes, kind="stable").tolist()
+        for chosen in cut(order, np.maximum(corpus.sizes, 1).tolist(), self.BUDGET // 10):
             with torch.inference_mode():
                 scores = model.eval()(corpus.batch(chosen)).numpy().copy()
             scores[:, : UNKNOWN + 1] = -np.inf
