@@ -9,6 +9,8 @@ tensor and the edges as a `Graph`, both made once; so does DGL its graph. Peers 
 
 import functools
 import importlib.util
+import sys
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +42,8 @@ def dgl() -> Any:
     if importlib.util.find_spec("dgl") is None:
         print("DGL is not installed: left out")
         return None
+    # Its sampler is built for older versions of torch than the rest of it, and layers do not use it.
+    sys.modules.setdefault("dgl.graphbolt", types.ModuleType("dgl.graphbolt"))
     try:
         import dgl
         import dgl.nn.pytorch

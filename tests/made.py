@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse
+from PIL import Image
 
 
 def sst2(directory: Path) -> None:
@@ -71,3 +72,29 @@ def mnist(directory: Path, count: int = 200, name: str = "mnist") -> None:
         (folder / f"{part}-labels-idx1-ubyte.gz").write_bytes(
             gzip.compress(struct.pack(">HBBI", 0, 8, 1, count) + labels.tobytes())
         )
+
+
+def fashion_mnist(directory: Path, learned: int = 40, tests: int = 20) -> None:
+    """Pictures in the files of Fashion-MNIST: a bright bar on noise, in a place for each class."""
+    folder, dice = directory / "fashion-mnist", np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for prefix, count in (("train", learned), ("t10k", tests)):
+        labels = np.arange(count, dtype=np.uint8) % 10
+        images = dice.integers(0, 60, (count, 28, 28), dtype=np.uint8)
+        for image, label in zip(images, labels.tolist(), strict=True):
+            image[2 * label : 2 * label + 6, 8:20] = 220
+        sizes = b"".join(size.to_bytes(4, "big") for size in images.shape)
+        (folder / f"{prefix}-images-idx3-ubyte.gz").write_bytes(gzip.compress(b"\0\0\x08\x03" + sizes + images.tobytes()))
+        head = b"\0\0\x08\x01" + count.to_bytes(4, "big")
+        (folder / f"{prefix}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(head + labels.tobytes()))
+
+
+def photos(folder: Path, each: int = 8, size: tuple[int, int] = (20, 14)) -> None:
+    """Pictures of one's own in folders named by their labels, mostly red or mostly blue."""
+    dice = np.random.default_rng(1)
+    for label, channel in (("blue", 2), ("red", 0)):
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for number in range(each):
+            pixels = dice.integers(0, 90, (size[1], size[0], 3), dtype=np.uint8)
+            pixels[..., channel] += 150
+            Image.fromarray(pixels).save(folder / label / f"{number}.{'png' if number % 2 else 'jpg'}")

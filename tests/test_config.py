@@ -254,6 +254,23 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     assert config.read(path) == {"a": "é", "b": {"c": 1}}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ferry(Boat):
+    """A boat that carries cars."""
+
+    cars: int = 4
+    "How many."
+    speed: float = 12.0
+    "In knots, always."
+
+
+def test_described_tells_what_is_inherited_and_what_is_said_anew() -> None:
+    told = {line[0]: line for line in config.described(Ferry)}
+    assert list(told) == [line[0] for line in config.described(Boat)] + ["cars"]
+    assert told["length"] == ("length", "Positive", None, "In meters.")
+    assert told["speed"] == ("speed", "float", 12.0, "In knots, always.")
+
+
 def test_described_tells_every_field() -> None:
     told = config.described(Boat)
     assert [line[0] for line in told] == ["length", "sails", "speed", "ballast", "leak", "rig", "name", "afloat"]

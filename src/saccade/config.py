@@ -133,15 +133,16 @@ def plain(config: Any) -> Table:
 
 def described(kind: type) -> list[tuple[str, str, Any, str]]:
     """Every field of a config class: its name, type, default (None: must be given) and the line written under it."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
-    assert isinstance(tree, ast.ClassDef)
     lines: dict[str, str] = {}
     types: dict[str, str] = {}
-    for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            types[node.target.id] = ast.unparse(node.annotation)
-            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                lines[node.target.id] = " ".join(str(after.value.value).split())
+    for part in reversed(kind.__mro__[:-1]):  # a task may add to what another has
+        tree = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
+        assert isinstance(tree, ast.ClassDef)
+        for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                types[node.target.id] = ast.unparse(node.annotation)
+                if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                    lines[node.target.id] = " ".join(str(after.value.value).split())
     return [
         (field.name, types[field.name], None if field.default is dataclasses.MISSING else field.default, lines[field.name])
         for field in dataclasses.fields(kind)

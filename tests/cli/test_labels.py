@@ -43,6 +43,51 @@ def test_a_run_with_labels_by_every_verb(run: Path, capsys: pytest.CaptureFixtur
     assert "poor" in (run.parent / "look.svg").read_text()
 
 
+def test_documents_by_every_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = LINES.replace("\t", ". It was shown twice!\t").replace("film", "film . Seen by Mr. X ; number")
+    (tmp_path / "my.tsv").write_text(lines)
+    words = f"data.train=my.tsv data.test=my.tsv {SMALL} task.vectors=skip_gram model.attention=8"
+    answer = here(f"train han {words} --out run", capsys)
+    assert answer.code == 0, answer.err
+    told = json.loads(here("evaluate run --json", capsys).out)
+    assert told["scores"]["all"]["accuracy"] == 1.0
+    (tmp_path / "in.txt").write_text("It was shown twice! A poor film.\n\nOne great film\n")
+    said = here("predict run in.txt", capsys).out.splitlines()
+    assert (len(said), said[0], said[2]) == (3, "negative", "positive")
+    for look in ("words", "sentences"):
+        looked = here(["look", "run", "It was shown twice! A poor film.", "--look", look, "--out", f"{look}.svg"], capsys)
+        assert looked.code == 0, looked.err
+        assert "poor" in (tmp_path / f"{look}.svg").read_text()
+
+
+def test_aspects_by_every_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    kinds = {"good": "positive", "bad": "negative"}
+    lines = [
+        f"the food was {one} but the staff was {two} {n} | {aspect}\t{kinds[one if aspect == 'food' else two]}\n"
+        for n in range(12)
+        for one, two in (("good", "bad"), ("bad", "good"))
+        for aspect in ("food", "staff")
+    ]
+    (tmp_path / "my.tsv").write_text("".join(lines))
+    words = f"data.train=my.tsv data.test=my.tsv {SMALL} train.steps=60"
+    answer = here(f"train atae_lstm {words} --out run", capsys)
+    assert answer.code == 0, answer.err
+    assert json.loads(here("evaluate run --json", capsys).out)["scores"]["all"]["accuracy"] == 1.0
+    text = "the food was good but the staff was bad 3"
+    (tmp_path / "in.txt").write_text(f"{text} | food\n{text} | staff\n\n")
+    assert here("predict run in.txt", capsys).out.splitlines()[:2] == ["positive", "negative"]
+    looked = here(["look", "run", f"{text} | staff", "--width", "80", "--no-color"], capsys)
+    assert looked.code == 0
+    assert "aspect: staff" in looked.out
+    answer = here(["look", "run", text], capsys)
+    assert (answer.code, answer.err.count("\n")) == (3, 1)
+    assert "expected" in answer.err
+
+
 @pytest.mark.parametrize("command", ["translate {run} good.txt", "compare {run} {run}"])
 def test_labels_are_not_translated(command: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = here(command.format(run=run), capsys)

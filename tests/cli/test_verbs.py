@@ -17,7 +17,7 @@ from saccade.view.trace_file import load
 from .commands import EXAMPLES, SMALL, TRAIN, Answer, apart, here
 
 VERBS = ["train", "evaluate", "predict", "look", "systems", "recipes", "config", "doctor"]
-VERBS += ["data", "data show", "data get", "data sample", "import", "export"]
+VERBS += ["data", "data show", "data get", "data sample", "vectors", "import", "export"]
 
 
 def fed(command: str, stdin: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Answer:

@@ -199,7 +199,7 @@ def test_a_score_is_what_the_word_adds_to_the_function_of_the_set() -> None:
     for own, row in zip(found, scores, strict=True):
         for word in range(SIZE):
             with_it, without = (made.value(made.sums(words([one], [0])))[0] for one in ([*own, word], own))
-            assert float(row[word]) == pytest.approx(float(with_it - without), abs=1e-4)
+            torch.testing.assert_close(row[word], with_it - without, atol=1e-4, rtol=1e-4)
 
 
 def test_no_order_changes_what_belongs() -> None:

@@ -1,4 +1,4 @@
-"""Runs that say labels resume to the same bits, too: texts, graphs and bags, with dropout everywhere."""
+"""Runs that say labels resume to the same bits, too: texts, graphs, bags and pictures, with chance everywhere."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import pytest
 from saccade.training.interrupts import Interrupted
 from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
+from tests.made import photos
 
 from .runs import StopAt, contents, ended, forked, in_child
 
@@ -35,11 +36,20 @@ def bags(folder: Path) -> Settings:
     return resolve({"system": "attention_mil"}, [*words, *WORDS])
 
 
-@pytest.mark.parametrize("system", ["document_attention", "bag_of_words", "gat", "attention_mil"])
+def images(folder: Path) -> Settings:
+    """Pictures that are mirrored and shifted by chance, and running means that every batch moves."""
+    photos(folder / "photos")
+    words = [f"data.train={folder / 'photos'}", "data.size=10", "model.width=4", "model.stride=1", "train.max_tokens=5"]
+    return resolve({"system": "se_resnet"}, [*words, "train.optimizer=sgd", *WORDS])
+
+
+MADE = {"gat": graph, "attention_mil": bags, "se_resnet": images}
+
+
+@pytest.mark.parametrize("system", ["document_attention", "bag_of_words", "gat", "attention_mil", "se_resnet"])
 @pytest.mark.parametrize("step", [2, 5])
 def test_split_run_is_the_whole_run(system: str, step: int, tmp_path: Path) -> None:
-    made = {"gat": graph, "attention_mil": bags}
-    chosen = made[system](tmp_path) if system in made else texts(tmp_path, system)
+    chosen = MADE[system](tmp_path) if system in MADE else texts(tmp_path, system)
 
     def interrupted() -> None:
         with pytest.raises(Interrupted):

@@ -20,8 +20,11 @@ from .runs import StopAt, tiny
 DOCS = Path(__file__).parents[2] / "docs" / "translation.md"
 SIZES = {
     "text_to_text": {"source_size": 20, "target_size": 20},
+    "aspect_to_label": {"source_size": 20, "labels": 3},
+    "document_to_label": {"source_size": 20, "labels": 3},
     "text_to_label": {"source_size": 20, "labels": 3},
     "nodes_to_labels": {"features": 20, "labels": 3},
+    "image_to_label": {"channels": 1, "height": 28, "width": 28, "labels": 10},
 }
 TABLE = """
 about = "Two systems."

@@ -26,7 +26,7 @@ def test_every_neighbor_is_there_the_heavier_the_thicker() -> None:
 def test_of_many_the_heaviest_are_drawn() -> None:
     count = MOST + 7
     drawing = svg(["me", *(f"n{i}" for i in range(count))], [0.0, *(i / count for i in range(count))], "t")
-    assert "7 more neighbors are not drawn" in drawing
+    assert "7 more neighbors, none heavier than these, are left out" in drawing
     assert ">n6 " not in drawing
     assert f">n{count - 1} " in drawing
 
@@ -37,7 +37,7 @@ def test_in_the_terminal_they_are_listed_with_bars() -> None:
     bars = [line.count("█") for line in lines]
     assert bars == [round(bars[1] / 4), bars[1], round(bars[1] / 2)]
     many = terminal(["me"] + ["n"] * (MOST + 3), [0.0] * (MOST + 4), Screen(UNICODE, False, 40))
-    assert many.endswith("3 more neighbors are not shown")
+    assert many.endswith("3 more neighbors, none heavier than these, are left out")
 
 
 def test_a_node_without_neighbors_stands_alone() -> None:

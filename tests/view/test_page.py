@@ -11,7 +11,7 @@ from PIL import Image
 from saccade.view import save_picture
 from saccade.view.trace import Trace
 
-from .traces import HOSTILE, hostile, large, plain, trace
+from .traces import HOSTILE, bag, document, hostile, hostile_ones, large, plain, trace
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 if TYPE_CHECKING:
@@ -222,3 +222,105 @@ def test_four_million_cells_stay_quick(browser: "Browser", tmp_path: Path) -> No
         opened.page.locator("#fit").click()
         opened.page.locator("#cells").hover()
         opened.said("looked at word")
+
+
+def test_a_text_is_shown_as_words_and_as_a_matrix(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(document()), "#scene=1&look=words&head=0") as opened:
+        words = opened.page.locator("#drawing .words i")
+        assert words.all_inner_texts() == ["good", "room", "bad", "سيئ", "漢字", "never", "again"]
+        assert opened.page.locator("#drawing .sentence .mark").count() == 3
+        assert opened.page.locator("#cells").is_hidden()
+        words.nth(6).hover()
+        opened.said("3 looked at again with 1.00 (place 6)")
+        assert opened.text("#row-title") == "3 looked at"
+        assert words.nth(0).get_attribute("title") == "0.500"
+        shade = "each => getComputedStyle(each).backgroundColor"
+        assert "0.95" in words.nth(6).evaluate(shade)
+        opened.page.locator("#heads").get_by_text("1", exact=True).click()
+        opened.said("3 looked at again with 0.500")
+        assert "√" in opened.text("#meaning")
+        opened.page.locator("#views").get_by_text("matrix").click()
+        assert opened.page.locator("#drawing").is_hidden()
+        assert "view=matrix" in opened.page.url
+        opened.hover(2, 6)
+        opened.said("3 looked at again with 0.500 (row 2, column 6)")
+        opened.page.locator("#views").get_by_text("text").click()
+        assert words.count() == 7
+        opened.page.locator("#look").select_option("sentences")
+        assert opened.page.locator("#cells").is_visible()
+        assert opened.page.locator("#views").is_hidden()
+
+
+def test_the_keyboard_reaches_every_piece(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(document(), bag(24)), "#scene=1&look=words&head=0") as opened:
+        for _ in range(12):
+            opened.page.keyboard.press("Tab")
+            if opened.page.evaluate("document.activeElement.dataset.column") == "0":
+                break
+        opened.said("1 looked at good with 0.500")
+        opened.page.keyboard.press("ArrowDown")
+        opened.said("2 looked at")
+        opened.page.keyboard.press("End")
+        opened.said("3 looked at again")
+        opened.page.keyboard.press("ArrowLeft")
+        opened.said("3 looked at never")
+        opened.page.locator("#scenes button").nth(1).click()
+        opened.page.locator("#drawing figure").first.focus()
+        opened.said("positive looked at n0")
+        opened.page.keyboard.press("ArrowDown")
+        opened.page.keyboard.press("ArrowRight")
+        row = opened.page.evaluate("document.activeElement.dataset.column")
+        assert int(row) > 3
+
+
+def test_a_sentence_is_pinned_by_hand_and_by_key(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(document())) as opened:
+        words = opened.page.locator("#drawing .words i")
+        words.nth(6).click()
+        words.nth(0).hover()
+        opened.said("1 looked at good")
+        assert opened.text("#row-title") == "3 looked at"
+        words.nth(6).focus()
+        opened.page.keyboard.press("Enter")
+        words.nth(0).hover()
+        playwright.expect(opened.page.locator("#row-title")).to_have_text("1 looked at")
+
+
+def test_pictures_are_shown_as_pictures(browser: "Browser", tmp_path: Path) -> None:
+    ready = "all => all.every(each => each.complete && each.naturalWidth > 0)"
+    with Opened(browser, tmp_path, trace(bag(70), bag(12, (3, 4)), bag(70, pictures=False)), "#scene=1&head=0") as opened:
+        images = opened.page.locator("#drawing img")
+        assert images.count() == 60
+        assert images.evaluate_all(ready)
+        assert "10 more pictures" in opened.text("#meaning")
+        opened.page.locator("#drawing figure").last.hover()
+        opened.said("positive looked at n69 with 0.0282")
+        opened.page.locator("#heads").get_by_text("1", exact=True).click()
+        assert opened.text("#drawing figure:first-child bdi") == "n0"
+        assert images.evaluate_all(ready)
+        opened.page.locator("#scenes button").nth(1).click()
+        assert images.count() == 2
+        assert images.evaluate_all(ready)
+        tiles = opened.page.locator("#drawing .tiles span")
+        assert tiles.count() == 12
+        edges = "each => { const box = each.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]; }"
+        first, last, whole = (each.evaluate(edges) for each in (tiles.first, tiles.last, images.last))
+        assert [*first[:2], *last[2:]] == pytest.approx(whole, abs=1)
+        tiles.nth(11).hover()
+        opened.said("positive looked at n11")
+        opened.page.locator("#scenes button").nth(2).click()
+        bars = opened.page.locator("#drawing .bars > div")
+        assert bars.count() == 60
+        assert bars.first.inner_text().split()[0] == "n0"
+
+
+def test_hostile_text_stays_text_in_every_drawing(browser: "Browser", tmp_path: Path) -> None:
+    scenes = hostile_ones()
+    with Opened(browser, tmp_path, trace(*scenes), viewport={"width": 375, "height": 700}) as opened:
+        for number in range(len(scenes)):
+            opened.page.locator("#scenes button").nth(number).click()
+            opened.page.locator("#drawing [data-column]").first.hover()
+            sources = opened.page.eval_on_selector_all("img", "all => all.map(each => each.src)")
+            assert all(source.startswith("data:image/png;base64,") for source in sources)
+            assert opened.page.evaluate("window.__pwned") is None
+            assert opened.page.evaluate("document.documentElement.scrollWidth") == 375

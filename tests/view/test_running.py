@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from saccade.view import save_picture
-from saccade.view.running import PAPER, WORD, Sentence, placed, svg, terminal, tint
+from saccade.view.colors import PAPER, WORD, tint
+from saccade.view.running import Sentence, placed, svg, terminal
 from saccade.view.scene import terminal as scene_terminal
 from saccade.view.screen import ASCII, UNICODE, Screen
 from saccade.view.trace import Look, Scene, Side, Trace
@@ -52,14 +53,14 @@ def test_without_color_shades_stand_below() -> None:
 
 def test_with_color_words_stand_on_it() -> None:
     shown = terminal(TWO, Screen(UNICODE, True, 80))
-    red, green, blue = WORD.tolist()
+    red, green, blue = WORD
     assert f"\x1b[48;2;{red};{green};{blue}m\x1b[38;2;27;31;42mawesome\x1b[0m" in shown.replace("\x1b[0m\x1b[0m", "\x1b[0m")
-    assert len(shown.splitlines()) == 3
+    assert len(shown.splitlines()) == 4
 
 
 def test_shades_begin_at_nothing() -> None:
-    assert tint(0.0, WORD).tolist() == PAPER.tolist()
-    assert tint(1.0, WORD).tolist() == WORD.tolist()
+    assert tint(0.0, WORD).tolist() == list(PAPER)
+    assert tint(1.0, WORD).tolist() == list(WORD)
     alike = terminal([Sentence(["a", "b"], [0.5, 0.5])], Screen(UNICODE, False, 80)).splitlines()
     assert alike[1] == "█ █"
 
@@ -73,7 +74,8 @@ def test_the_picture_holds_every_word() -> None:
     root = ElementTree.fromstring(svg(TWO, "title", ["note"]))
     written = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert written[:2] == ["title", "note"]
-    assert written[2:] == WORDS
+    assert written[2 : 2 + len(WORDS)] == WORDS
+    assert written[-1] == "Mark: the sentence's weight. Shade: the word's weight times √(its sentence's)."
 
 
 def test_a_look_of_one_query_at_words_is_shown_as_text(tmp_path: object) -> None:

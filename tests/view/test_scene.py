@@ -15,10 +15,11 @@ from saccade.errors import DataError, UnknownName, UsageError
 from saccade.view import fonts, labels, load, save_picture, scene
 from saccade.view.colors import ramp
 from saccade.view.html import html
-from saccade.view.png import png
+from saccade.view.picture import picture
+from saccade.view.scene import png
 from saccade.view.trace import Look, Scene, Side
 
-from .traces import hostile, large, plain, trace
+from .traces import HOSTILE, bag, document, hostile, hostile_ones, large, plain, trace
 
 SVG = "{http://www.w3.org/2000/svg}"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -51,7 +52,7 @@ def test_heads_are_averaged_and_it_is_said() -> None:
     for drawing in (scene.terminal(plain(), color=False, width=80), "\n".join(texts(scene.svg(plain())))):
         assert "mean of 2 heads" in drawing
     assert "head" not in scene.terminal(plain(), "self", color=False, width=80)
-    assert np.allclose(scene.picture(plain()).weights[0], [0.625, 0, 0, 0.25])
+    assert np.allclose(picture(plain()).weights[0], [0.625, 0, 0, 0.25])
 
 
 def test_unknown_looks_and_heads_are_told_what_exists() -> None:
@@ -67,7 +68,8 @@ def test_unknown_looks_and_heads_are_told_what_exists() -> None:
 
 def test_without_unicode_the_terminal_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    assert scene.terminal(plain(), color=False, width=80).isascii()
+    for shown in (plain(), document(), bag(70), bag(12, (3, 4)), bag(3, pictures=False)):
+        assert scene.terminal(shown, color=False, width=80).isascii()
 
 
 def test_svg_has_title_notes_and_labels() -> None:
@@ -90,6 +92,34 @@ def test_hostile_text_is_only_text() -> None:
         drawing = ANSI.sub("", scene.terminal(hostile(), color=color, width=100)).replace("\n", "")
         assert all(unicodedata.category(letter) not in labels.HIDDEN for letter in drawing)
     assert opened(png(hostile())).width < 4000
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_hostile_text_is_only_text_in_every_drawing(number: int) -> None:
+    one = hostile_ones()[number]
+    root = ElementTree.fromstring(scene.svg(one))
+    elements = list(root.iter())
+    assert {each.tag.removeprefix(SVG) for each in elements} <= {
+        "svg",
+        "title",
+        "rect",
+        "g",
+        "path",
+        "text",
+        "circle",
+        "image",
+    }
+    addresses = [value for each in elements for key, value in each.attrib.items() if key.endswith("href")]
+    assert all(value.startswith("data:image/png;base64,") for value in addresses)
+    assert not [key for each in elements for key in each.attrib if key.startswith("on")]
+    for color in (True, False):
+        drawing = ANSI.sub("", scene.terminal(one, color=color, width=100)).replace("\n", "")
+        assert all(unicodedata.category(letter) not in labels.HIDDEN for letter in drawing)
+    assert opened(png(one, scale=1)).width < 1000
+    page = html(trace(one))
+    assert page.count("<script") == 2
+    assert "<img" not in page
+    assert HOSTILE[0] not in page
 
 
 @pytest.mark.parametrize("scale", [1, 2, 3])

@@ -16,7 +16,7 @@ from saccade.errors import DataError
 from saccade.view.trace import Look, Scene, Side, Trace, check
 from saccade.view.trace_file import encode, load, save
 
-from .traces import hostile, plain, trace
+from .traces import bag, hostile, plain, trace
 
 Header = dict[str, Any]
 
@@ -42,6 +42,24 @@ def test_what_is_saved_comes_back(scene: Scene, tmp_path: Path) -> None:
         assert np.array_equal(one.weights, other.weights)
 
 
+def test_pictures_and_grids_come_back_and_are_kept_once(tmp_path: Path) -> None:
+    scene = bag(6, (2, 3))
+    pictures = scene.sides["bag"].pictures
+    assert pictures is not None
+    save(trace(scene, dataclasses.replace(scene, title="second"), bag(4), plain()), tmp_path / "a.trace")
+    back = load(tmp_path / "a.trace").scenes
+    for found in back[:2]:
+        side = found.sides["bag"]
+        assert side.pictures is not None
+        assert np.array_equal(side.pictures, pictures)
+        assert side.grid == (2, 3)
+    assert back[2].sides["bag"].grid is None
+    assert back[3].sides["source"].pictures is None
+    stored = unpacked((tmp_path / "a.trace").read_bytes())
+    assert sorted(name for name in stored if name.startswith("pictures")) == ["pictures.0", "pictures.1"]
+    assert "pictures" not in json.dumps(header(encode(trace())))  # a file without them is what it always was
+
+
 def test_arrays_in_any_memory_order_are_saved_right(tmp_path: Path) -> None:
     weights = np.arange(12, dtype=np.float32).reshape(1, 4, 3).transpose(0, 2, 1)
     sides = {"rows": Side("words", list("abc")), "columns": Side("words", list("wxyz"))}
@@ -61,9 +79,9 @@ def test_the_file_is_what_its_description_says() -> None:
     assert content == encode(trace())
 
 
-def rewritten(change: Callable[[Header, dict[str, Any]], None]) -> bytes:
+def rewritten(change: Callable[[Header, dict[str, Any]], None], *scenes: Scene) -> bytes:
     """The file of a good trace, with its header or its arrays changed."""
-    content = encode(trace())
+    content = encode(trace(*scenes))
     told, arrays = header(content), unpacked(content)
     change(told, arrays)
     return packed(arrays, metadata={"saccade": json.dumps(told)})
@@ -80,6 +98,14 @@ def put(*path: str | int, value: Any) -> Callable[[Header, dict[str, Any]], None
 
 def array(value: Any) -> Callable[[Header, dict[str, Any]], None]:
     return lambda _, arrays: arrays.update({"0.0": value})
+
+
+def pictured(change: Callable[[Header, dict[str, Any]], None]) -> bytes:
+    return rewritten(change, bag(6, (2, 3)))
+
+
+def drawn(value: Any) -> Callable[[Header, dict[str, Any]], None]:
+    return lambda _, arrays: arrays.update({"pictures.0": value})
 
 
 BROKEN: dict[str, tuple[bytes, str]] = {
@@ -111,6 +137,28 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "NaN": (rewritten(array(np.full((1, 3, 4), np.nan, np.float32))), "finite weights"),
     "matrix": (rewritten(array(np.zeros((3, 4), np.float32))), r"got (3, 4)"),
     "whole numbers": (rewritten(array(np.zeros((1, 3, 4), np.int32))), "float32 array, got int32"),
+    "pictures missing": (pictured(lambda _, arrays: arrays.pop("pictures.0")), "array 'pictures.0' is missing"),
+    "pictures are no name": (pictured(put("scenes", 0, "sides", "bag", "pictures", value=3)), "expected 'pictures' as str"),
+    "pictures of floats": (pictured(drawn(np.zeros((6, 4, 5), np.float32))), "uint8 array, got float32"),
+    "pictures of four colors": (
+        pictured(drawn(np.zeros((6, 4, 5, 4), np.uint8))),
+        "(places, height, width, 3), got (6, 4, 5, 4)",
+    ),
+    "pictures of nothing": (pictured(drawn(np.zeros((6, 0, 5), np.uint8))), "got (6, 0, 5)"),
+    "pictures too few": (pictured(drawn(np.zeros((5, 4, 5), np.uint8))), "expected 6 pictures, one per label, got 5"),
+    "grid of others": (
+        pictured(put("scenes", 0, "sides", "bag", "grid", value=[3, 3])),
+        "grid of 6 places, one per label, got 3",
+    ),
+    "grid of one side": (
+        pictured(put("scenes", 0, "sides", "bag", "grid", value=[6])),
+        "expected a grid of (rows, columns)",
+    ),
+    "grid of words": (
+        pictured(put("scenes", 0, "sides", "bag", "grid", value=["2", True])),
+        "expected a grid of (rows, columns)",
+    ),
+    "grid is a number": (pictured(put("scenes", 0, "sides", "bag", "grid", value=6)), "expected 'grid' as list, got int"),
     "no heads": (rewritten(array(np.zeros((0, 3, 4), np.float32))), "at least 1 head"),
 }
 

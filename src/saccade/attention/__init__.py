@@ -5,6 +5,7 @@ Letters: B batch, H heads, Q queries, K keys, D width, V vocabulary (or width of
 
 from saccade.attention.attended import Attended
 from saccade.attention.edges import AttendedEdges, attend_edges, bags
+from saccade.attention.gated import Gated, gate
 from saccade.attention.groups import Group, Rows, Segments
 from saccade.attention.local import PredictedCenter, local_m, local_p
 from saccade.attention.looks import Looks, looking
@@ -60,6 +61,7 @@ __all__ = [
     "Entmax15",
     "Epanechnikov",
     "Fold",
+    "Gated",
     "Gaussian",
     "General",
     "Graph",
@@ -90,6 +92,7 @@ __all__ = [
     "bags",
     "causal",
     "fixed",
+    "gate",
     "lengths",
     "local_m",
     "local_p",

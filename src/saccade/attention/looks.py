@@ -18,8 +18,9 @@ from saccade.errors import UnknownName
 if TYPE_CHECKING:
     from saccade.attention.attended import Attended
     from saccade.attention.edges import AttendedEdges
+    from saccade.attention.gated import Gated
 
-Look = Union["Attended", "AttendedEdges"]
+Look = Union["Attended", "AttendedEdges", "Gated"]
 
 
 class Looks(Mapping[str, list[Look]]):

@@ -266,6 +266,34 @@ def reproduce(
     )
 
 
+@app.command()
+def vectors(
+    files: Annotated[list[Path], typer.Argument(help="Texts, one a line, also .gz; with --near a file of vectors")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Learn vectors, and write them into this file.")] = None,
+    near: Annotated[str | None, typer.Option("--near", help="List the words that are nearest to this one.")] = None,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="With --near: how many words.")] = 10,
+    width: Annotated[int, typer.Option("--width", min=1, help="Numbers of a vector.")] = 100,
+    window: Annotated[int, typer.Option("--window", min=1, help="How far a neighbor may be.")] = 5,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often the texts are read.")] = 5,
+    min_count: Annotated[int, typer.Option("--min-count", min=1, help="How often a word must occur.")] = 5,
+    lower: Annotated[bool, typer.Option("--lower", help="Turn texts to lower case first.", metavar="")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides all that is drawn.")] = 0,
+    json: Json = False,
+) -> None:
+    """Learn vectors of words (skip-gram): saccade vectors texts.txt --out vectors.txt, or ask some: --near WORD.
+
+    A classifier starts from such a file by task.vectors=vectors.txt.
+    """
+    from saccade.cli import word_vectors
+
+    if near is not None:
+        word_vectors.near(files, near, count, machine=json)
+    else:
+        word_vectors.make(
+            files, out, width=width, window=window, epochs=epochs, min_count=min_count, lower=lower, seed=seed, machine=json
+        )
+
+
 @app.command("import")
 def import_(
     directory: Annotated[Path, typer.Argument(help="A directory of Hugging Face's MarianMTModel", metavar="DIR")],

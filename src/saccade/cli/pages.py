@@ -14,6 +14,9 @@ METRICS |= {"accuracy": ("accuracy %", 100, 2), "macro_f1": ("macro-F1", 100, 2)
 METRICS |= {"mae": ("mean absolute error", 1, 3), "mrr": ("mean reciprocal rank", 1, 4)}
 
 
+MANY = 10  # seeds that are not listed one by one
+
+
 def _manner(grid: Grid) -> tuple[str, int, int]:
     return METRICS.get(grid.metric, (grid.metric, 1, 4))
 
@@ -38,6 +41,13 @@ def _published(lines: Sequence[Line]) -> bool:
     return any(line.row.paper != "" for line in lines)
 
 
+def _each(grid: Grid, line: Line) -> str:
+    """The value of every seed; of many, only the least and the most."""
+    if len(line.values) > MANY and line.done:
+        return f"{number(grid, min(line.done))} … {number(grid, max(line.done))}"
+    return " ".join("–" if value is None else number(grid, value) for value in line.values)
+
+
 def _entries(grid: Grid, line: Line, published: bool) -> list[str]:
     """A line's columns after its name."""
     done, every = len(line.done), len(line.values)
@@ -45,7 +55,7 @@ def _entries(grid: Grid, line: Line, published: bool) -> list[str]:
     return [
         str(done) if done == every else f"{done} of {every}",
         "–" if line.mean is None else number(grid, line.mean) + spread,
-        " ".join("–" if value is None else number(grid, value) for value in line.values),
+        _each(grid, line),
         f"{fmean(line.minutes):.1f}" if line.minutes else "–",
         *([str(line.row.paper)] if published else []),
     ]

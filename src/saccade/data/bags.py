@@ -4,7 +4,7 @@
     data.train=folder      folder/LABEL/BAG/*.png: each folder of pictures is a bag
                            folder/LABEL/*.png: each picture is cut into tiles, which are a bag
 
-The first line of a CSV file names its columns; a bag's instances may stand apart. Pictures are PNG, JPEG, BMP or GIF.
+The first line of a CSV file names its columns; a bag's instances may stand apart. Pictures are PNG, JPEG and the like.
 """
 
 import csv
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from saccade.config import Positive, Share
 from saccade.data.examples import Bag, Splits
+from saccade.data.images import SUFFIXES, opened, pixels_of
 from saccade.errors import DataError, UnknownName, UsageError
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 COLUMNS = ("bag", "label", "mark")
 NUMBERED = re.compile(r"(train|valid|test)#(\d{1,9})")
 Floats = NDArray[np.float32]
@@ -171,12 +171,13 @@ def _pictures(path: Path, shape: tuple[int, ...]) -> Bag:
     files = sorted(child for child in path.iterdir() if child.suffix.lower() in SUFFIXES)
     if not files:
         raise DataError(f"{path}: expected pictures ({', '.join(SUFFIXES)}), got none")
-    return Bag(np.stack([_pixels(file, shape, (shape[1], shape[0])) for file in files]), "", name=path.name)
+    found = np.stack([pixels_of(file, (shape[0], shape[1], channels(shape))) for file in files])
+    return Bag(found.astype(np.float32) / np.float32(255), "", name=path.name)
 
 
 def _tiled(path: Path, shape: tuple[int, ...]) -> Bag:
     """A picture as a bag of tiles, row by row; what is left at its right and lower edge is not read."""
-    whole = _pixels(path, shape, None)
+    whole = np.asarray(opened(path, channels(shape))) / np.float32(255)
     height, width = shape[:2]
     rows, columns = whole.shape[0] // height, whole.shape[1] // width
     if not (rows and columns):
@@ -186,15 +187,6 @@ def _tiled(path: Path, shape: tuple[int, ...]) -> Bag:
     return Bag(np.ascontiguousarray(cut.swapaxes(1, 2).reshape(-1, *shape)), "", name=path.name, grid=(rows, columns))
 
 
-def _pixels(path: Path, shape: tuple[int, ...], size: tuple[int, int] | None) -> Floats:
-    """A picture in numbers from 0 to 1, in gray or colors as the shape says, brought to this size if one is given."""
-    from PIL import Image  # takes a moment to load, and few runs read pictures
-
-    try:
-        with Image.open(path) as opened:
-            image = opened.convert("L" if len(shape) == 2 else "RGB")
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: cannot be read as a picture ({error})") from None
-    if size and image.size != size:
-        image = image.resize(size, Image.Resampling.BILINEAR)
-    return np.asarray(image, dtype=np.float32) / np.float32(255)
+def channels(shape: tuple[int, ...]) -> int:
+    """Of pictures of this shape: 1 in gray, 3 in colors."""
+    return 3 if len(shape) == 3 else 1

@@ -3,14 +3,13 @@
 MR and Subj have no split: one fold of ten is the test, and of the rest a tenth is held out.
 """
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from saccade.config import Count
 from saccade.data import known
-from saccade.data.examples import Pair, Splits
+from saccade.data.examples import Pair, Splits, place_of
 from saccade.errors import DataError, UsageError
 
 FOLDS = 10
@@ -51,29 +50,25 @@ def load(config: Config) -> Splits:
         parts = [_labeled(known.find(name, file), NAMES[config.corpus]) if file else [] for file in files]
         return Splits(*parts) if parts[1] else Splits(*_held_out(parts[0]), parts[2])
     folder, by_label = FILES[config.corpus]
-    pairs = [Pair(text, label) for label, file in by_label.items() for text in _lines(known.find(folder, file))]
-    fold_of = [_place(pair, "fold") % FOLDS for pair in pairs]
+    pairs = [Pair(text, label) for label, file in by_label.items() for text in lines(known.find(folder, file))]
+    fold_of = [place_of(pair.source, "fold") % FOLDS for pair in pairs]
     rest = [pair for pair, fold in zip(pairs, fold_of, strict=True) if fold != config.fold]
     return Splits(*_held_out(rest), [pair for pair, fold in zip(pairs, fold_of, strict=True) if fold == config.fold])
 
 
 def _held_out(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
     """To learn from and to choose by: a tenth, whatever the order of lines."""
-    held = [_place(pair, "held") % FOLDS == 0 for pair in pairs]
+    held = [place_of(pair.source, "held") % FOLDS == 0 for pair in pairs]
     return (
         [pair for pair, out in zip(pairs, held, strict=True) if not out],
         [pair for pair, out in zip(pairs, held, strict=True) if out],
     )
 
 
-def _place(pair: Pair, purpose: str) -> int:
-    return int.from_bytes(hashlib.sha256(f"{purpose} {pair.source}".encode()).digest()[:8], "big")
-
-
 def _labeled(path: Path, names: tuple[str, ...]) -> list[Pair]:
     """Lines of the form LABEL TEXT."""
     found = []
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(lines(path), 1):
         label, _, text = line.partition(" ")
         if not (label.isdigit() and int(label) < len(names) and text.strip()):
             raise DataError(f"{path}:{number}: expected a label 0 to {len(names) - 1} and a text, got {line[:40]!r}")
@@ -81,7 +76,7 @@ def _labeled(path: Path, names: tuple[str, ...]) -> list[Pair]:
     return found
 
 
-def _lines(path: Path) -> list[str]:
+def lines(path: Path) -> list[str]:
     """Lines in UTF-8, or where that is not what they are, in Latin-1, as the old sets come."""
     content = known.unzipped(path)
     try:

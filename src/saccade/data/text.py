@@ -53,6 +53,17 @@ class LabeledTexts:
         return len(self.label)
 
 
+@dataclass(frozen=True)
+class LabeledAspects(LabeledTexts):
+    """Texts, and of each the aspect that its label is about, in words of its own.
+
+    Shapes: aspect (B, A), aspect_lengths (B)
+    """
+
+    aspect: Int[Tensor, "B A"]
+    aspect_lengths: Int[Tensor, " B"]
+
+
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     """Rows of ids as one rectangle (B, longest) filled up with 0, and their lengths (B)."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)

@@ -26,6 +26,7 @@ PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 MARK = re.compile(r"<(?!(?:pad|s|unk)>)[A-Za-z][A-Za-z0-9_-]*>")
 BYTES = 256
+TOGETHER = 2000  # texts that are encoded at once
 
 Kind = Literal["char", "word", "bpe"]
 Backend = tokenizers.Tokenizer
@@ -224,7 +225,9 @@ class Tokenizer:
         read = [prepared(text, self.lower) for text in texts]
         if self.kind == "char":  # fourteen times as fast as the library
             return [self._spelled(text) for text in read]
-        return [encoding.ids for encoding in self._backend.encode_batch(read)]
+        # The library keeps much about each token until ids are all that is left: some texts at a time.
+        parts = (read[start : start + TOGETHER] for start in range(0, len(read), TOGETHER))
+        return [encoding.ids for part in parts for encoding in self._backend.encode_batch(part)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of these ids: exactly that which was encoded (char, bpe), or its words with a space between."""

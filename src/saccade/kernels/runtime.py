@@ -60,10 +60,11 @@ def compiled(name: str) -> Callable[..., None]:
         from saccade.kernels import compiled_heads as heads
         from saccade.kernels import compiled_pool as pool
         from saccade.kernels import compiled_products as products
+        from saccade.kernels import compiled_skip_gram as skip_gram
         from saccade.kernels import compiled_softmax as softmax
         from saccade.kernels import compiled_sparse as sparse
 
-        modules = (scores, beams, cells, gaussian, graph, heads, pool, products, softmax, sparse)
+        modules = (scores, beams, cells, gaussian, graph, heads, pool, products, skip_gram, softmax, sparse)
         # What a module has only imported, a helper of the same name say, is not its kernel.
         own = [module for module in modules if getattr(getattr(module, name, None), "__module__", "") == module.__name__]
         function: Callable[..., None] = getattr(own[0], name)

@@ -10,6 +10,21 @@ from torch import Tensor, nn
 from saccade.attention import Mask, Perceptron, attend, attend_edges, bags, make_normalizer
 
 
+def mean(x: Float[Tensor, "B K D"], mask: Mask | None = None) -> Float[Tensor, "B D"]:
+    """All alike: attention with a constant score."""
+    return attend(x.new_zeros(len(x), 1, x.shape[-1]), x, x, score="constant", mask=mask).context[:, 0]
+
+
+class MeanPool(nn.Module):
+    """The same as a part of a model, so that its looks have a name: the control for `AttentionPool`.
+
+    Shapes: x (B, K, D) -> (B, D)
+    """
+
+    def forward(self, x: Float[Tensor, "B K D"], mask: Mask | None = None) -> Float[Tensor, "B D"]:
+        return mean(x, mask)
+
+
 class AttentionPool(nn.Module):
     """Σ αᵢ xᵢ with α the normalized v'tanh(W q + U xᵢ); the query q is learned, or given with each call.
 

@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention import Mask, attend, lengths
+from saccade.attention import lengths
 from saccade.config import Positive, Share
 from saccade.data.text import LabeledTexts
 from saccade.data.tokenizers import PAD
-from saccade.layers.pooling import AttentionPool
+from saccade.layers.pooling import AttentionPool, mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.systems.system import Labeler
 
@@ -74,8 +74,3 @@ class Model(Labeler):
         live = torch.arange(words.shape[1]) < batch.lengths[:, None]
         states: Tensor = self.reader(words.transpose(0, 1).contiguous(), live.T.contiguous())[0]
         return states.transpose(0, 1)
-
-
-def mean(words: Float[Tensor, "B K D"], mask: Mask) -> Float[Tensor, "B D"]:
-    """All words alike: attention with a constant score."""
-    return attend(words.new_zeros(len(words), 1, words.shape[-1]), words, words, score="constant", mask=mask).context[:, 0]

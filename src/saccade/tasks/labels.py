@@ -84,6 +84,7 @@ class LabelTask(PlainTask):
 
     def __init__(self, labels: Labels, metric: Metric) -> None:
         self.labels, self.metric = labels, metric
+        self.note: Callable[[str], None] = lambda text: None  # a training sets who hears what `begin` has to say
 
     def corpus(self, examples: Sequence[Any]) -> Corpus:
         """The examples as numbers."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from saccade.config import Positive
 from saccade.data import tokenizers
-from saccade.data.batches import cut
+from saccade.data.batches import Integers, cut
 from saccade.data.examples import Pair, Splits
 from saccade.data.text import LabeledTexts, padded
 from saccade.data.tokenizers import Tokenizer
@@ -22,6 +22,7 @@ from saccade.systems.system import Labeler
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.lengths import bounds
 from saccade.tasks.prediction import Prediction
+from saccade.tasks.starting_vectors import start
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "texts"
@@ -30,18 +31,22 @@ WINDOW = 2000  # inputs that are sorted by length and read together
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """How texts become tokens, and what counts as best."""
+    """How texts become tokens, what words start from, and what counts as best."""
 
     longest: Positive = 1000
     "Tokens that are read of a text at most; what follows is not read."
     metric: Metric = "accuracy"
     "What the best checkpoint is chosen by: accuracy, macro_f1, auc or loss."
+    vectors: str = ""
+    "What words' vectors start from: nothing, a file in the text form of word2vec, or skip_gram: learned from the texts."
+    vector_epochs: Positive = 5
+    "Of skip_gram: how often the texts are read for the vectors."
 
 
 class TextCorpus:
     """Encoded texts with their labels."""
 
-    def __init__(self, sources: list[list[int]], labels: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    def __init__(self, sources: list[list[int]], labels: Integers) -> None:
         self.sources, self.labels = sources, labels
         self.lengths = np.array([len(source) for source in sources], dtype=np.int64)
 
@@ -64,7 +69,12 @@ class Task(LabelTask):
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the tokenizer and the labels from the training data."""
         labels = Labels.of(splits)
-        return cls(config, tokenizers.train([pair.source for pair in splits.train], tokens), labels)
+        return cls(config, tokenizers.train(cls.read(splits.train), tokens), labels)
+
+    @staticmethod
+    def read(pairs: Sequence[Pair]) -> list[str]:
+        """The texts whose words are learned."""
+        return [pair.source for pair in pairs]
 
     def save(self, run: Path) -> None:
         """Write both into the run."""
@@ -80,12 +90,18 @@ class Task(LabelTask):
         """What a model is made for."""
         return {"source_size": self.tokenizer.size, "labels": len(self.labels.names)}
 
-    def corpus(self, pairs: Sequence[Pair]) -> TextCorpus:
+    def corpus(self, pairs: Sequence[Pair]) -> Any:
         """The texts as tokens."""
-        return TextCorpus(self._rows([pair.source for pair in pairs]), self.labels.numbers(pairs))
+        return self.encoded([pair.source for pair in pairs], self.labels.numbers(pairs))
 
-    def _rows(self, texts: Sequence[str]) -> list[list[int]]:
-        return [row[: self.config.longest] for row in self.tokenizer.encode_batch(texts)]
+    def encoded(self, texts: Sequence[str], labels: Integers) -> Any:
+        """These texts, with the numbers of their labels."""
+        return TextCorpus([row[: self.config.longest] for row in self.tokenizer.encode_batch(texts)], labels)
+
+    def begin(self, model: System, splits: Splits) -> None:
+        """Give words the vectors that they start from, where some were asked for."""
+        if self.config.vectors:
+            start(model, self.tokenizer, self.config, self.read(splits.train), self.note)
 
     def predict(
         self,
@@ -99,8 +115,7 @@ class Task(LabelTask):
         """The most probable labels of each text, `n_best` of them, in the order of the texts."""
         left = iter(texts)
         while window := list(islice(left, WINDOW)):
-            rows = self._rows(window)
-            corpus = TextCorpus(rows, np.zeros(len(rows), dtype=np.int64))
+            corpus = self.encoded(window, np.zeros(len(window), dtype=np.int64))
             found: dict[int, list[Prediction]] = {}
             order = np.argsort(corpus.lengths, kind="stable").tolist()
             for chosen in cut(order, corpus.lengths.tolist(), self.BUDGET):
@@ -109,9 +124,13 @@ class Task(LabelTask):
                     logs = model.eval()(batch).log_softmax(-1)
                     seen = model.glance(batch) if looks else {}
                 for place, i in enumerate(chosen):
-                    own = {name: weights[place, ..., : len(rows[i])] for name, weights in seen.items()}
+                    own = self.own({name: weights[place] for name, weights in seen.items()}, corpus, i)
                     found[i] = self.ranked(logs[place], own, search_config.n_best)
             yield from (found[i] for i in range(len(window)))
+
+    def own(self, looks: dict[str, Tensor], corpus: Any, index: int) -> dict[str, Tensor]:
+        """The looks of one text without those at padding."""
+        return {name: weights[..., : corpus.lengths[index]] for name, weights in looks.items()}
 
     def by_length(self, pairs: Sequence[Pair], texts: Sequence[str]) -> list[dict[str, float]]:
         """Accuracy for texts of about the same number of words: from, to, how many, score."""

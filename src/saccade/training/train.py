@@ -94,6 +94,7 @@ def clear(path: Path) -> None:
         "graph.safetensors",
         "scale.json",
         "numbers.json",
+        "pixels.json",
     )
     for name in ("scores.json", "log.jsonl", *learned, *skipped, "env.json", "config.toml"):
         (path / name).unlink(missing_ok=True)
@@ -130,6 +131,7 @@ def _train(run: Run, watcher: Watcher) -> None:
     if found:
         session.restore(found)
     else:
+        task.note = watcher.note
         task.begin(trainer.model, splits)
     if session.standing.over or trainer.step >= run.settings.train.steps:
         watcher.note(f"the run in {run.path} is finished: there is nothing left to train")

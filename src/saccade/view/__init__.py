@@ -1,10 +1,10 @@
 """Pictures of where a model looked: text for a terminal, SVG, PNG and a page, from plain arrays, without torch.
 
 `terminal` and `svg` draw any matrix. A `Trace` holds scenes with named sides; `save` and `load` keep it in a file,
-`scene` draws one look of it, `save_picture` writes it as its file name asks. `lines` is a chart of scores over bins, which
-`pixels` can turn into a PNG. `scales`, `labels`, `colors`, `screen`,
-`elements` and `fonts` are what these share: numbers to positions, text that is safe to show, a color ramp, what this
-terminal can do, SVG elements, and which font has a letter.
+`scene` draws one look of it as `drawings` says (text, gallery, overlay, bars, heat map …), `save_picture` writes it as its
+file name asks. `lines` is a chart of scores over bins, which `pixels` can turn into a PNG. `scales`, `labels`, `colors`,
+`screen`, `elements`, `images` and `fonts` are what these share: numbers to positions, text that is safe to show, a color
+ramp, what this terminal can do, SVG elements, pictures inside them, and which font has a letter.
 """
 
 from saccade.view import scene, svg, terminal

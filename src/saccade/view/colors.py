@@ -20,6 +20,7 @@ ANCHORS = np.array(
     ],
     dtype=np.float64,
 )
+PAPER, WORD, SENTENCE = (251, 251, 253), (255, 176, 59), (214, 69, 93)  # what is not looked at, and what is
 MISSING = (150, 150, 150)  # a cell that is not a number: gray, which the ramp never is
 
 # Dark and light by turns: neighbors differ also for readers who tell few hues apart.
@@ -34,6 +35,12 @@ def ramp(unit: ArrayLike) -> NDArray[np.uint8]:
     channels = [np.interp(place, np.arange(len(ANCHORS)), channel) for channel in ANCHORS.T]
     mixed = np.stack(channels, axis=-1).round()
     return np.where(missing[..., None], np.array(MISSING), mixed).astype(np.uint8)
+
+
+def tint(share: float, color: ArrayLike = WORD) -> NDArray[np.uint8]:
+    """From paper (0) to this color (1): the shade of a word, a bar or a frame."""
+    mixed = np.array(PAPER) + (np.asarray(color) - np.array(PAPER)) * min(max(share, 0.0), 1.0)
+    return np.asarray(mixed.round(), dtype=np.uint8)
 
 
 def hexadecimal(color: ArrayLike) -> str:

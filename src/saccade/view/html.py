@@ -12,14 +12,15 @@ import numpy as np
 
 from saccade.errors import UsageError
 from saccade.view import colors
+from saccade.view.drawings import MATRIX, drawing_of
 from saccade.view.labels import fit
-from saccade.view.scene import find_look
+from saccade.view.picture import find_look
 from saccade.view.trace import Look, Scene, Side, Trace, check_trace
 
 FINE = 250_000  # cells of a head up to which 16 bits a cell are spent; above, 8 keep the page small
 MOST = 100_000_000  # cells of a page that a browser still opens
 LONGEST = 200  # columns of a label; a reader of one place does not read more
-SCRIPTS = ("matrix.js", "map.js", "viewer.js")
+SCRIPTS = ("matrix.js", "map.js", "pieces.js")  # those of the drawings follow, then the page itself
 FRAME = """<!doctype html>
 <html lang="en">
 <head>
@@ -41,7 +42,7 @@ def html(trace: Trace, look: str | None = None, head: int | None = None) -> str:
     cells = sum(each.weights.size for scene in trace.scenes for each in scene.looks)
     if cells > MOST:
         raise UsageError(f"a page holds up to {MOST:,} weights, got {cells:,}; keep fewer scenes, looks or heads")
-    style, script = _part("viewer.css"), "\n".join(['"use strict";', *map(_part, SCRIPTS)])
+    style, script = _part("viewer.css"), "\n".join(['"use strict";', *map(_part, _scripts(trace))])
     parts = {
         "policy": escape(_policy(script, style)),
         "title": escape(f"{fit(trace.system, 80)}: where it looked" if trace.system else "where it looked"),
@@ -63,6 +64,12 @@ def _check_first(trace: Trace, look: str | None, head: int | None) -> None:
     chosen = find_look(trace.scenes[0], look)
     if head is not None and not 0 <= head < len(chosen.weights):
         raise UsageError(f"expected a head from 0 to {len(chosen.weights) - 1}, got head {head}")
+
+
+def _scripts(trace: Trace) -> list[str]:
+    """The files of the page; of the drawings, those that are needed."""
+    needed = {drawing_of(scene, look).name for scene in trace.scenes for look in scene.looks} - {MATRIX}
+    return [*SCRIPTS, *(f"{name}.js" for name in sorted(needed)), "viewer.js"]
 
 
 def _part(name: str) -> str:
@@ -87,18 +94,20 @@ def embedded(value: Any) -> str:
 
 
 def _page(trace: Trace) -> dict[str, Any]:
+    pictures: dict[str, int] = {}
+    scenes = [_scene(scene, pictures) for scene in trace.scenes]
     anchors = colors.ANCHORS.astype(int).tolist()
-    return {"system": _short(trace.system), "anchors": anchors, "scenes": [_scene(scene) for scene in trace.scenes]}
+    return {"system": _short(trace.system), "anchors": anchors, "scenes": scenes, "pictures": list(pictures)}
 
 
-def _scene(scene: Scene) -> dict[str, Any]:
+def _scene(scene: Scene, pictures: dict[str, int]) -> dict[str, Any]:
     notes = [[_short(key), _short(note) if isinstance(note, str) else note] for key, note in scene.notes.items()]
     return {
         "title": _short(scene.title),
         "notes": notes,
         # Sides are known by number: two names may look the same once they are made visible.
         "sides": {str(index): _side(name, side) for index, (name, side) in enumerate(scene.sides.items())},
-        "looks": [_look(look, list(scene.sides)) for look in scene.looks],
+        "looks": [{**_look(look, list(scene.sides)), **_drawing(scene, look, pictures)} for look in scene.looks],
     }
 
 
@@ -108,6 +117,15 @@ def _short(text: str) -> str:
 
 def _side(name: str, side: Side) -> dict[str, Any]:
     return {"name": _short(name), "kind": _short(side.kind), "labels": [_short(label) for label in side.labels]}
+
+
+def _drawing(scene: Scene, look: Look, pictures: dict[str, int]) -> dict[str, Any]:
+    """How the page draws the look; every picture is put among the others once, and known by its number there."""
+    drawing = drawing_of(scene, look)
+    needs = dict(drawing.page(scene, look))
+    for index, picture in enumerate(needs.get("pictures", [])):
+        needs["pictures"][index] = None if picture is None else pictures.setdefault(picture, len(pictures))
+    return {"drawing": drawing.name, **needs}
 
 
 def _look(look: Look, sides: list[str]) -> dict[str, Any]:

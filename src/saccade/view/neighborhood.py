@@ -3,36 +3,28 @@
 import math
 from collections.abc import Sequence
 
-from saccade.view import colors
-from saccade.view.elements import INK, PAPER, QUIET, Attributes, circle, document, element, segments, text
+from saccade.view import bars, colors
+from saccade.view.elements import INK, PAPER, QUIET, circle, document, element, segments, text
 from saccade.view.labels import columns
+from saccade.view.panels import SMALL, heading
 from saccade.view.screen import Screen
 
 MOST = 40  # neighbors that are drawn, the heaviest first
 RADIUS, THICKEST = 170.0, 14.0
-SMALL: Attributes = {"font-size": 11, "fill": QUIET}
 
 
 def terminal(names: Sequence[str], weights: Sequence[float], screen: Screen) -> str:
     """A line for the node itself and for each neighbor, the heaviest first, with bars."""
     order = [0, *sorted(range(1, len(names)), key=lambda place: -weights[place])][: MOST + 1]
-    shown = [screen.fit(names[place] if place else f"{names[0]}, itself", screen.width // 3) for place in order]
-    width, most = max(map(columns, shown)), max([*weights, 1e-12])
-    room, full = max(4, screen.width - width - 10), screen.glyphs.shades[-1]
-    lines = []
-    for place, name in zip(order, shown, strict=True):
-        bar = full * round(room * max(weights[place], 0.0) / most)
-        lines.append(f"{' ' * (width - columns(name))}{name}  {weights[place]:.3f}  {bar}".rstrip())
-    left = len(names) - len(shown)
-    return "\n".join(lines + [f"{left} more neighbors are not shown"] * (left > 0))
+    shown = [names[place] if place else f"{names[0]}, itself" for place in order]
+    listed = bars.terminal(shown, [weights[place] for place in order], screen)
+    return "\n".join([listed, *bars.left_out(len(names), len(order), "neighbors")])
 
 
 def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Sequence[str] = ()) -> str:
     """The first name is the node's own, with the weight that it gave itself; the others stand around it."""
     order = sorted(range(1, len(names)), key=lambda place: -weights[place])[:MOST]
-    left = len(names) - 1 - len(order)
-    hidden = [f"{left} more neighbors are not drawn"] if left else []
-    notes = [*notes, *hidden]
+    notes = [*notes, *bars.left_out(len(names) - 1, len(order), "neighbors")]
     wide, top = 760.0, 60.0 + 18 * len(notes)
     x, y = wide / 2, top + RADIUS + 40
     most = max([*weights, 1e-12])
@@ -52,9 +44,7 @@ def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Seque
         text(names[0], x, y + 34, {"text-anchor": "middle", "font-weight": 600}),
     ]
     middle.append(text(f"itself {weights[0]:.3f}", x, y + 50, {**SMALL, "text-anchor": "middle"}))
-    heading = [text(title, 20, 32, {"font-size": 16, "font-weight": 600})]
-    heading += [text(note, 20, 52 + 18 * number, SMALL, longest=110) for number, note in enumerate(notes)]
-    return document(wide, y + RADIUS + 60, title, *heading, *lines, *places, *middle)
+    return document(wide, y + RADIUS + 60, title, *heading(title, notes), *lines, *places, *middle)
 
 
 def _neighbor(name: str, weight: float, x: float, y: float, angle: float) -> list[str]:

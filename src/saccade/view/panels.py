@@ -1,5 +1,6 @@
 """Parts of an SVG figure: a box, numbered axes with a grid, and a matrix of cells with its labels and color bar."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,13 @@ class Box:
     @property
     def bottom(self) -> float:
         return self.y + self.height
+
+
+def heading(title: str | None, notes: Sequence[str] = (), longest: int = 110) -> list[str]:
+    """The title, if there is one, and the notes under it."""
+    first = 52 if title else 20
+    parts = [text(title, 20, 32, {"font-size": 16, "font-weight": 600})] if title else []
+    return parts + [text(note, 20, first + 18 * line, SMALL, longest=longest) for line, note in enumerate(notes)]
 
 
 def grid(across: Scale, up: Scale, box: Box, *, rows: int = 5, columns: int = 8) -> str:

@@ -75,8 +75,4 @@ def _svg(scene: Scene, *, look: str | None, head: int | None) -> bytes:
 
 
 def _png(scene: Scene, *, look: str | None, head: int | None, scale: int) -> bytes:
-    from saccade.view import pixels, png  # Pillow takes a moment to load, and only pictures of pixels need it
-
-    if scenes.is_text(scene, look) or scenes.is_neighborhood(scene, look):
-        return pixels.png(scenes.svg(scene, look, head), scale)
-    return png.png(scene, look, head, scale)
+    return scenes.png(scene, look, head, scale)

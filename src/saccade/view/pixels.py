@@ -1,4 +1,4 @@
-"""A drawing of our own SVG elements as a PNG picture: rectangles, straight strokes, circles and text; by Pillow."""
+"""A drawing of our own SVG elements as a PNG picture: rectangles, straight strokes, circles, text, images; by Pillow."""
 
 import io
 import re
@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from PIL import Image, ImageDraw
 
 from saccade.view.elements import PAPER
+from saccade.view.images import opened
 from saccade.view.png import BASELINE, checked_scale, text_image
 
 FINER = 3  # drawn so many times larger, then shrunk: strokes get smooth edges
@@ -53,10 +54,12 @@ class Pen:
                 self._circle(own)
             case "text":
                 self._text(element.text or "", own)
+            case "image":
+                self._image(own)
             case "title":
                 pass  # for readers aloud
             case other:
-                raise ValueError(f"expected g, rect, path, circle, text or title, got {other}")
+                raise ValueError(f"expected g, rect, path, circle, text, image or title, got {other}")
 
     def _at(self, own: Attributes, key: str) -> float:
         return float(own.get(key, 0)) * self.factor
@@ -85,6 +88,12 @@ class Pen:
         outer = radius + width / 2  # SVG lays a stroke half inside, half outside
         bounds = (x - outer, y - outer, x + outer, y + outer)
         self.canvas.ellipse(bounds, fill=own["fill"], outline=own.get("stroke"), width=round(width))
+
+    def _image(self, own: Attributes) -> None:
+        x, y, width, height = (round(self._at(own, key)) for key in ("x", "y", "width", "height"))
+        crisp = own.get("image-rendering") == "pixelated"
+        image = opened(own["href"]).resize((width, height), Image.Resampling.NEAREST if crisp else Image.Resampling.LANCZOS)
+        self.image.paste(image, (x, y), image)
 
     def _text(self, content: str, own: Attributes) -> None:
         mask = text_image(content, round(self._at(own, "font-size")), LONGEST)

@@ -1,4 +1,4 @@
-"""A scene as a PNG picture: colored cells, labeled sides, a color bar; drawn with Pillow."""
+"""A matrix as a PNG picture: colored cells, labeled sides, a color bar; drawn with Pillow."""
 
 import io
 
@@ -11,10 +11,9 @@ from saccade.view import colors, fonts, labels
 from saccade.view.elements import INK, PAPER, QUIET
 from saccade.view.labels import Axis
 from saccade.view.panels import FINEST, LONGEST_NAME, Box
+from saccade.view.picture import Picture
 from saccade.view.scales import Floats, Scale, bins, limits, pool
-from saccade.view.scene import Picture, picture
 from saccade.view.svg import cell
-from saccade.view.trace import Scene
 
 MARGIN, GAP, BAR = 20, 6, 12  # pixels before scaling, as in the SVG
 TITLE, SMALL = 16, 11
@@ -22,13 +21,8 @@ LARGEST_SCALE = 8
 BASELINE = 0.74  # of the height of a line of text, from its top
 
 
-def png(scene: Scene, look: str | None = None, head: int | None = None, scale: int = 2) -> bytes:
-    """One look of the scene as a PNG file, chosen as in `terminal`; `scale` 2 is sharp on dense screens.
-
-    More than 128 rows or columns are pooled, the largest weight of each bin. A letter that no installed font has is
-    written as its code point.
-    """
-    shown = picture(scene, look, head)
+def heatmap(shown: Picture, scale: int = 2) -> bytes:
+    """The matrix as a PNG file; more than 128 rows or columns are pooled, the largest weight of each bin."""
     stream = io.BytesIO()
     Drawing(shown, checked_scale(scale)).image.save(stream, format="PNG", optimize=True)
     return stream.getvalue()

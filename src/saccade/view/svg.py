@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from saccade.view import labels
-from saccade.view.elements import document, text
+from saccade.view.elements import document
 from saccade.view.labels import Labels
-from saccade.view.panels import FINEST, SMALL, Box, room, weights_panel
+from saccade.view.panels import FINEST, Box, heading, room, weights_panel
 from saccade.view.regression import Regression, figure
 from saccade.view.scales import matrix, series
 
@@ -31,16 +31,9 @@ def heatmap(
     height, width = (min(count, FINEST) * cell(max(values.shape)) for count in values.shape)
     top = (52 if title else 20) + 18 * len(notes) + (room(across) if across.values is None else 0)
     box = Box(20 + room(down), top, max(width, 40), max(height, 40))
-    heading = _heading(title, notes)
+    parts = weights_panel(values, down, across, box)
     wide = max([240, *(7 * labels.columns(labels.fit(note, 120)) + 40 for note in notes), box.right + 84])
-    return document(wide, box.bottom + 44, title or "attention weights", *heading, *weights_panel(values, down, across, box))
-
-
-def _heading(title: str | None, notes: Sequence[str]) -> list[str]:
-    """The title, if there is one, and the notes under it."""
-    first = 52 if title else 20
-    parts = [text(title, 20, 32, {"font-size": 16, "font-weight": 600})] if title else []
-    return parts + [text(note, 20, first + 18 * line, SMALL, longest=120) for line, note in enumerate(notes)]
+    return document(wide, box.bottom + 44, title or "attention weights", *heading(title, notes, 120), *parts)
 
 
 def cell(longer_side: int) -> float:

@@ -24,7 +24,7 @@ class Side:
     labels: Sequence[str]
     pictures: NDArray[np.uint8] | None = None
     grid: tuple[int, int] | None = None
-    """Rows and columns, where the places are the tiles of one picture."""
+    "Rows and columns, where the places are the tiles of one picture, row by row."
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,32 @@ def _check_side(name: str, side: Side) -> None:
         raise DataError(f"side {quoted(name)}: expected a list of labels, got one text; write list(text) for its letters")
     for index, label in enumerate(side.labels):
         _text(label, f"side {quoted(name)}: label {index}")
+    if side.pictures is not None:
+        _check_pictures(name, side.pictures, len(side.labels))
+    if side.grid is not None:
+        _check_grid(name, side.grid, len(side.labels))
+
+
+def _check_pictures(name: str, pictures: object, places: int) -> None:
+    if not isinstance(pictures, np.ndarray) or pictures.dtype != np.uint8:
+        got = pictures.dtype if isinstance(pictures, np.ndarray) else type(pictures).__name__
+        raise DataError(f"side {quoted(name)}: expected pictures as a uint8 array, got {got}")
+    if pictures.ndim not in (3, 4) or pictures.shape[3:] not in ((), (3,)) or 0 in pictures.shape:
+        expected = "(places, height, width) or (places, height, width, 3)"
+        raise DataError(f"side {quoted(name)}: expected pictures of shape {expected}, got {pictures.shape}")
+    if len(pictures) != places:
+        raise DataError(f"side {quoted(name)}: expected {places} pictures, one per label, got {len(pictures)}")
+
+
+def _check_grid(name: str, grid: object, places: int) -> None:
+    sizes = grid if isinstance(grid, tuple) else ()
+    if len(sizes) != 2 or not all(type(size) is int and size > 0 for size in sizes):
+        raise DataError(
+            f"side {quoted(name)}: expected a grid of (rows, columns), whole numbers above 0, got {quoted(grid)}"
+        )
+    if sizes[0] * sizes[1] != places:
+        told = f"{sizes[0]} × {sizes[1]} places"
+        raise DataError(f"side {quoted(name)}: expected a grid of {places} places, one per label, got {told}")
 
 
 def _check_note(key: str, note: object) -> None:

@@ -10,7 +10,9 @@ from safetensors.numpy import save as packed
 
 from saccade.errors import DataError
 from saccade.view.files import write
-from saccade.view.trace import Look, Scene, Side, Trace, Weights, check_trace, quoted
+from saccade.view.trace import Look, Scene, Side, Trace, check_trace, quoted
+
+Array = np.ndarray[Any, Any]
 
 KEY, FORMAT, VERSION = "saccade", "saccade-trace", 1
 
@@ -23,27 +25,45 @@ def save(trace: Trace, path: str | Path) -> None:
 
 def encode(trace: Trace) -> bytes:
     """The bytes of a trace file; equal traces give equal bytes."""
-    arrays = {
+    arrays: dict[str, Array] = {
         f"{number}.{index}": np.ascontiguousarray(look.weights)
         for number, scene in enumerate(trace.scenes)
         for index, look in enumerate(scene.looks)
     }
+    pictures = _pictures(trace)
+    arrays |= {name: np.ascontiguousarray(array) for name, array in pictures.values()}
+    names = {key: name for key, (name, _) in pictures.items()}
+    scenes = [_scene_header(number, scene, names) for number, scene in enumerate(trace.scenes)]
+    header = {"format": FORMAT, "version": VERSION, "system": trace.system, "scenes": scenes}
     # ASCII escapes: a header that is not valid UTF-8 (half a surrogate pair in a label) could not be written.
-    return packed(arrays, metadata={KEY: json.dumps(_header(trace), separators=(",", ":"))})
+    return packed(arrays, metadata={KEY: json.dumps(header, separators=(",", ":"))})
 
 
-def _header(trace: Trace) -> dict[str, Any]:
-    scenes = [_scene_header(number, scene) for number, scene in enumerate(trace.scenes)]
-    return {"format": FORMAT, "version": VERSION, "system": trace.system, "scenes": scenes}
+def _pictures(trace: Trace) -> dict[int, tuple[str, Array]]:
+    """Every array of pictures and its name, by its id: scenes that show the same pictures keep them once."""
+    found: dict[int, tuple[str, Array]] = {}
+    for side in (side for scene in trace.scenes for side in scene.sides.values()):
+        if side.pictures is not None and id(side.pictures) not in found:
+            found[id(side.pictures)] = f"pictures.{len(found)}", side.pictures
+    return found
 
 
-def _scene_header(number: int, scene: Scene) -> dict[str, Any]:
+def _scene_header(number: int, scene: Scene, pictures: dict[int, str]) -> dict[str, Any]:
     looks = [
         {"name": look.name, "queries": look.queries, "keys": look.keys, "weights": f"{number}.{index}"}
         for index, look in enumerate(scene.looks)
     ]
-    sides = {name: {"kind": side.kind, "labels": list(side.labels)} for name, side in scene.sides.items()}
+    sides = {name: _side_header(side, pictures) for name, side in scene.sides.items()}
     return {"title": scene.title, "notes": dict(scene.notes), "sides": sides, "looks": looks}
+
+
+def _side_header(side: Side, pictures: dict[int, str]) -> dict[str, Any]:
+    header: dict[str, Any] = {"kind": side.kind, "labels": list(side.labels)}
+    if side.pictures is not None:
+        header["pictures"] = pictures[id(side.pictures)]
+    if side.grid is not None:
+        header["grid"] = list(side.grid)
+    return header
 
 
 def load(path: str | Path) -> Trace:
@@ -96,29 +116,33 @@ def _refuse(constant: str) -> float:
 def _wanted(header: dict[str, Any], stored: set[str]) -> list[str]:
     """The names of the arrays that the header speaks of; all of them must be there."""
     looks = [look for scene in header["scenes"] for look in _get(scene, "looks", list, "a scene")]
+    sides = [side for scene in header["scenes"] for side in _get(scene, "sides", dict, "a scene").values()]
     names = [_get(look, "weights", str, "a look") for look in looks]
+    names += [_get(side, "pictures", str, "a side") for side in sides if isinstance(side, dict) and "pictures" in side]
     for name in names:
         if name not in stored:
             raise DataError(f"array {quoted(name)} is missing; write the file again")
     return names
 
 
-def _scene(entry: dict[str, Any], arrays: dict[str, Weights]) -> Scene:
+def _scene(entry: dict[str, Any], arrays: dict[str, Any]) -> Scene:
     sides = _get(entry, "sides", dict, "a scene")
     return Scene(
         title=_get(entry, "title", str, "a scene"),
-        sides={name: _side(name, side) for name, side in sides.items()},
+        sides={name: _side(name, side, arrays) for name, side in sides.items()},
         looks=[_look(look, arrays) for look in entry["looks"]],
         notes=_get(entry, "notes", dict, "a scene"),
     )
 
 
-def _side(name: str, entry: object) -> Side:
+def _side(name: str, entry: Any, arrays: dict[str, Any]) -> Side:
     owner = f"side {quoted(name)}"
-    return Side(kind=_get(entry, "kind", str, owner), labels=_get(entry, "labels", list, owner))
+    kind, labels = _get(entry, "kind", str, owner), _get(entry, "labels", list, owner)
+    grid = tuple(_get(entry, "grid", list, owner)) if "grid" in entry else None
+    return Side(kind, labels, arrays[entry["pictures"]] if "pictures" in entry else None, grid)
 
 
-def _look(entry: dict[str, Any], arrays: dict[str, Weights]) -> Look:
+def _look(entry: dict[str, Any], arrays: dict[str, Any]) -> Look:
     name, queries, keys = (_get(entry, key, str, "a look") for key in ("name", "queries", "keys"))
     return Look(name, queries, keys, arrays[entry["weights"]])
 

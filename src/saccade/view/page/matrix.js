@@ -62,6 +62,15 @@ class Matrix {
   }
 }
 
+// The ramp itself, from left to right.
+function paintRamp(canvas, colors) {
+  const context = canvas.getContext("2d");
+  colors.forEach((color, level) => {
+    context.fillStyle = `rgb(${color & 255} ${(color >> 8) & 255} ${(color >> 16) & 255})`;
+    context.fillRect(level * canvas.width / 256, 0, 1, canvas.height);
+  });
+}
+
 // 256 colors between the anchors of the ramp, as the four bytes of a pixel.
 function ramp(anchors) {
   const bytes = new Uint8ClampedArray(256 * 4);

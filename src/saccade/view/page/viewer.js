@@ -6,7 +6,13 @@ const colors = ramp(trace.anchors);
 const map = new HeatMap(find("cells"), colors);
 const JOINED = new Set(["characters", "letters", "bytes", "pieces", "tokens"]);  // written without spaces between
 const MOST_TEXT = 4000, TOP = 10, NEAR = 4;
-const state = { scene: 0, look: 0, head: null, pinned: null, cursor: null };
+const HELP = {
+  drawn: "Point at a place, or move with the Tab and arrow keys, to read its weight.",
+  pinned: " Click or Enter pins a row.",
+  matrix: "Point at a cell, or move with the arrow keys. Click or Enter pins a row, Escape lets it go. The wheel, a pinch, + and − zoom; dragging moves; 0 shows all.",
+};
+const state = { scene: 0, look: 0, head: null, view: null, pinned: null, cursor: null };
+const pieces = new Pieces(find("drawing"), (cell) => point(cell), (row) => map.matrix.rows > 1 && pin(row));
 
 function made(tag, text = "", attributes = {}) {
   const element = document.createElement(tag);
@@ -28,6 +34,7 @@ function number(value) {
 const scene = () => trace.scenes[state.scene];
 const look = () => scene().looks[state.look];
 const side = (which) => scene().sides[which];
+const drawn = () => state.view !== "matrix" && look().drawing in DRAWINGS;
 const active = () => state.pinned ?? state.cursor?.row ?? 0;
 
 // The address names what is shown: #scene=2&look=…&head=1. Scenes count from 1, heads from 0.
@@ -38,12 +45,14 @@ function readAddress() {
   state.scene = place >= 0 && place < trace.scenes.length ? place : 0;
   state.look = Math.max(0, scene().looks.findIndex((each) => each.name === wanted.look));
   const head = wanted.head === null || wanted.head === "" ? -1 : Number(wanted.head);
+  state.view = words.get("view") === "matrix" ? "matrix" : null;
   state.head = Number.isInteger(head) && head >= 0 && head < look().weights.length ? head : null;
 }
 
 function writeAddress() {
   const words = new URLSearchParams({ scene: state.scene + 1, look: look().name });
   if (state.head !== null) words.set("head", state.head);
+  if (state.view !== null) words.set("view", state.view);
   try {
     history.replaceState(null, "", `#${words}`);
   } catch {
@@ -70,9 +79,35 @@ function showAll() {
   map.matrix = new Matrix(look(), look().weights.length === 1 ? 0 : state.head);
   showText("queries", queries, true);
   showText("keys", keys, false);
-  showLegend();
-  map.show(map.matrix, side(queries).labels.map(named), side(keys).labels.map(named));
+  map.labels = { rows: side(queries).labels.map(named), columns: side(keys).labels.map(called) };
+  showStage();
   point(null);
+}
+
+// Pictures, tiles and instances need no name: they are called by their number, or by their row and column.
+function called(label, place) {
+  const { drawing, grid } = look();
+  if (label !== "" || drawing === "matrix" || drawing === "text") return named(label);
+  return grid ? `${Math.floor(place / grid[1])}, ${place % grid[1]}` : String(place);
+}
+
+function showStage() {
+  find("drawn").hidden = !drawn();
+  find("heatmap").hidden = find("texts").hidden = drawn();
+  find("help").textContent = drawn() ? HELP.drawn + (map.matrix.rows > 1 ? HELP.pinned : "") : HELP.matrix;
+  find("pin").hidden = drawn() && map.matrix.rows === 1;
+  if (drawn()) return showDrawing();
+  showLegend();
+  map.show(map.matrix, map.labels.rows, map.labels.columns);
+}
+
+function showDrawing() {
+  const { labels, kind } = side(look().keys);
+  const { nodes, meaning } = DRAWINGS[look().drawing].draw({
+    look: look(), scene: scene(), head: state.head, matrix: map.matrix, names: map.labels.columns, labels, kind, colors, pictures: trace.pictures,
+  });
+  pieces.show(nodes);
+  find("meaning").replaceChildren(...meaning);
 }
 
 function showScenes() {
@@ -110,15 +145,29 @@ function showChoices() {
   find("look-label").hidden = looks.length < 2;
   const heads = look().weights.length, legend = find("heads").querySelector("legend");
   const choices = heads > 1 ? [null, ...Array(heads).keys()] : [];
-  find("heads").replaceChildren(legend, ...choices.map((head) => {
-    const label = made("label"), input = made("input", "", { type: "radio", name: "head", value: head ?? "mean" });
-    input.checked = head === state.head;
-    input.addEventListener("change", () => keepPlace({ head }));
-    label.append(input, made("span", head ?? "mean"));
-    return label;
-  }));
+  find("heads").replaceChildren(legend, ...choices.map((head) => option("head", head ?? "mean", head === state.head, () => keepPlace({ head }))));
   find("heads").hidden = heads < 2;
-  find("choices").hidden = heads < 2 && looks.length < 2;
+  const views = look().drawing in DRAWINGS ? [look().drawing, "matrix"] : [];
+  find("views").replaceChildren(find("views").querySelector("legend"), ...views.map((view) => {
+    return option("view", DRAWINGS[view]?.view ?? view, (view === "matrix") === !drawn(), () => chooseView(view === "matrix" ? view : null));
+  }));
+  find("views").hidden = !views.length;
+  find("choices").hidden = heads < 2 && looks.length < 2 && !views.length;
+}
+
+function option(group, name, checked, chosen) {
+  const label = made("label"), input = made("input", "", { type: "radio", name: group, value: name });
+  input.checked = checked;
+  input.addEventListener("change", chosen);
+  label.append(input, made("span", name));
+  return label;
+}
+
+function chooseView(view) {
+  Object.assign(state, { view, pinned: null });
+  writeAddress();
+  showStage();
+  point(null);
 }
 
 // Another head of the same look: the pinned row, the cell and the focus stay where they are.
@@ -128,9 +177,8 @@ function keepPlace(change) {
   writeAddress();
   const { zoom, x, y } = map;
   map.matrix = new Matrix(look(), state.head);
-  showLegend();
-  map.show(map.matrix, map.labels.rows, map.labels.columns);
-  Object.assign(map, { zoom, x, y });
+  showStage();
+  if (!drawn()) Object.assign(map, { zoom, x, y });
   state.pinned = pinned;
   point(cursor);
 }
@@ -149,11 +197,7 @@ function showText(id, which, clickable) {
 function showLegend() {
   find("low").textContent = number(map.matrix.least);
   find("high").textContent = number(map.matrix.most);
-  const context = find("ramp").getContext("2d");
-  colors.forEach((color, level) => {
-    context.fillStyle = `rgb(${color & 255} ${(color >> 8) & 255} ${(color >> 16) & 255})`;
-    context.fillRect(level * 96 / 256, 0, 1, 10);
-  });
+  paintRamp(find("ramp"), colors);
 }
 
 // What is pointed at: the map's frame, the line of text, the readout and the table follow, once a frame.
@@ -162,7 +206,7 @@ function point(cell) {
   state.cursor = cell;
   map.cursor = cell;
   map.pinned = state.pinned;
-  map.changed();
+  if (!drawn()) map.changed();
   if (pending) return;
   pending = true;
   requestAnimationFrame(() => {
@@ -200,7 +244,7 @@ function showTable(row, weights, most) {
   find("key-column").textContent = side(look().keys).name;
   find("top").tBodies[0].replaceChildren(...order.map((key) => {
     const line = made("tr"), name = made("td"), bar = made("td"), length = made("span", "", { class: "length" });
-    name.append(made("bdi", labels[key]), made("span", key, { class: "place" }));
+    name.append(made("bdi", labels[key]), labels[key] === String(key) ? "" : made("span", key, { class: "place" }));
     length.style.width = `${most > 0 ? Math.max(0, weights[key] / most * 100) : 0}%`;
     bar.append(length);
     line.append(name, made("td", number(weights[key])), bar);
@@ -229,14 +273,15 @@ function topOf(weights) {
 function showReadout() {
   const cell = state.cursor, said = find("readout");
   if (!cell || cell.column === null) {
-    said.replaceChildren(made("span", state.pinned === null ? "Point at a cell to read its weight." : `Row ${state.pinned} is pinned.`, { class: "quiet" }));
+    const hint = drawn() ? "Point at a place to read its weight." : "Point at a cell to read its weight.";
+    said.replaceChildren(made("span", state.pinned === null ? hint : `Row ${state.pinned} is pinned.`, { class: "quiet" }));
     return;
   }
   said.replaceChildren(
     made("bdi", map.labels.rows[cell.row]), made("span", " looked at ", { class: "quiet" }),
     made("bdi", map.labels.columns[cell.column]), made("span", " with ", { class: "quiet" }),
     made("b", number(map.matrix.value(cell.row, cell.column))),
-    made("span", ` (row ${cell.row}, column ${cell.column})`, { class: "quiet" }),
+    made("span", drawn() ? ` (place ${cell.column})` : ` (row ${cell.row}, column ${cell.column})`, { class: "quiet" }),
   );
 }
 
@@ -397,7 +442,7 @@ readAddress();
 showAll();
 let width = map.canvas.parentElement.clientWidth;
 new ResizeObserver(() => {
-  if (map.canvas.parentElement.clientWidth === width) return;
+  if (drawn() || map.canvas.parentElement.clientWidth === width) return;
   width = map.canvas.parentElement.clientWidth;
   map.resize();
 }).observe(map.canvas.parentElement);

@@ -1,0 +1,80 @@
+"""Attention toward an aspect: an LSTM that is told, at every word, what the label is about (Wang et al. 2016).
+
+Reads: the words of a text, each with the vector of the aspect beside it, by an LSTM.
+Attends: the aspect to every state of the LSTM.
+Writes: a label, from the sum of the states under those weights and the last of them.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention import Mask, Perceptron, attend, lengths, make_normalizer
+from saccade.config import Positive, Share
+from saccade.data.text import LabeledAspects
+from saccade.data.tokenizers import PAD
+from saccade.layers.pooling import mean
+from saccade.layers.recurrent import RecurrentReader
+from saccade.systems.system import Labeler
+
+TASK = "aspect_to_label"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes."""
+
+    embedding: Positive = 100
+    "Width of the vectors of words, and so of an aspect, which is the mean of its words."
+    hidden: Positive = 64
+    "Width of the LSTM, and of the layer that weighs words."
+    normalize: str = "softmax"
+    "How scores become weights: softmax, sparsemax, entmax15 …"
+    dropout: Share = 0.5
+    "Share of the numbers struck out of words' vectors and of the pooled text in training."
+
+
+class AspectPool(nn.Module):
+    """Σ αᵢ hᵢ with α the normalized v'tanh(W a + U hᵢ), for the aspect a.
+
+    Equation 7 of the paper puts W a below U hᵢ and not upon it: the softmax would take out again what all words share.
+
+    Shapes: states (B, K, D), aspect (B, E) -> (B, D)
+    """
+
+    def __init__(self, aspect: int, width: int, normalize: str) -> None:
+        super().__init__()
+        self.score = Perceptron(aspect, width, width)
+        self.normalize = make_normalizer(normalize)
+
+    def forward(self, states: Float[Tensor, "B K D"], aspect: Float[Tensor, "B E"], mask: Mask) -> Float[Tensor, "B D"]:
+        asked = attend(aspect[:, None], states, states, score=self.score, mask=mask, normalize=self.normalize)
+        return asked.context[:, 0]
+
+
+class Model(Labeler):
+    """The words beside the aspect, read, pooled by it, and a linear layer."""
+
+    def __init__(self, config: Config, source_size: int, labels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=0.1)
+        self.reader = RecurrentReader(2 * config.embedding, config.hidden, cell="lstm", directions=1)
+        self.pool = AspectPool(config.embedding, config.hidden, config.normalize)
+        self.pooled = nn.Linear(config.hidden, config.hidden, bias=False)
+        self.last = nn.Linear(config.hidden, config.hidden)
+        self.output = nn.Linear(config.hidden, labels)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, batch: LabeledAspects) -> Float[Tensor, "B labels"]:
+        aspect = mean(self.embedding(batch.aspect), lengths(batch.aspect_lengths))
+        words = self.dropout(self.embedding(batch.source))
+        beside = torch.cat((words, aspect[:, None].expand(-1, words.shape[1], -1)), -1)
+        live = torch.arange(words.shape[1]) < batch.lengths[:, None]
+        states, (last,) = self.reader(beside.transpose(0, 1).contiguous(), live.T.contiguous())
+        pooled = self.pool(states.transpose(0, 1), aspect, lengths(batch.lengths))
+        logits: Tensor = self.output(self.dropout(torch.tanh(self.pooled(pooled) + self.last(last))))
+        return logits

@@ -1,0 +1,123 @@
+"""Hierarchical attention over words and sentences (Yang et al. 2016).
+
+Reads: the words of each sentence, then the sentences of the document, each level by a GRU in both directions.
+Attends: a learned query to the words of every sentence, and another to the sentences.
+Writes: a label, from the sum of the sentences under those weights.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from saccade.attention import Mask, allow, lengths, looking
+from saccade.config import Positive, Share
+from saccade.data.documents import LabeledDocuments
+from saccade.data.tokenizers import PAD
+from saccade.layers.dropout import Dropout
+from saccade.layers.pooling import AttentionPool, MeanPool
+from saccade.layers.recurrent import RecurrentReader
+from saccade.systems.system import Labeler
+
+TASK = "document_to_label"
+STEPS = (0, 4, 8, 12, 16, 20, 25, 30, 37, 45, 60)  # sentences of lengths between two of these are read together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes, and how words and sentences are pooled."""
+
+    embedding: Positive = 100
+    "Width of the vectors of words."
+    hidden: Positive = 50
+    "Width of the GRUs in each direction."
+    attention: Positive = 100
+    "Width of the layers that weigh words and sentences."
+    pool: Literal["attention", "mean"] = "attention"
+    "attention: words and sentences count by their weights; mean: all alike, the control."
+    normalize: str = "softmax"
+    "How scores become weights: softmax, sparsemax, entmax15 …"
+    dropout: Share = 0.3
+    "Share of the numbers struck out of words, sentences and the pooled document in training."
+
+
+class Level(nn.Module):
+    """Vectors read with their neighbors, and pooled.
+
+    Shapes: x (B, K, width), live (B, K) -> (B, 2 · hidden)
+    """
+
+    def __init__(self, width: int, config: Config) -> None:
+        super().__init__()
+        self.reader = RecurrentReader(width, config.hidden)
+        size = 2 * config.hidden
+        self.pool = AttentionPool(size, config.attention, config.normalize) if config.pool == "attention" else MeanPool()
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x: Float[Tensor, "B K _"], live: Bool[Tensor, "B K"], mask: Mask) -> Float[Tensor, "B _"]:
+        states = self.reader(self.dropout(x).transpose(0, 1).contiguous(), live.T.contiguous())[0]
+        pooled: Tensor = self.pool(states.transpose(0, 1), mask)
+        return pooled
+
+
+class Model(Labeler):
+    """Words to sentences, sentences to a document, and a linear layer."""
+
+    def __init__(self, config: Config, source_size: int, labels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=0.1)
+        self.words = Level(config.embedding, config)
+        self.sentences = Level(2 * config.hidden, config)
+        self.output = nn.Linear(2 * config.hidden, labels)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, batch: LabeledDocuments) -> Float[Tensor, "B labels"]:
+        sentences, live = laid_out(self.read(batch), batch.counts)
+        there = laid_out(batch.lengths[:, None] > 0, batch.counts)[0][..., 0] & live  # an empty sentence is none
+        documents = self.sentences(sentences, there, allow(there[:, None]))
+        logits: Tensor = self.output(self.dropout(documents))
+        return logits
+
+    def read(self, batch: LabeledDocuments) -> Float[Tensor, "R D"]:
+        """A vector for each sentence. Those of like length are read together, so that little is padding."""
+        order, found = list(of_like_length(batch.lengths)), []
+        for rows in order:
+            sizes = batch.lengths[rows]
+            words = batch.source[rows, : max(int(sizes.max()), 1)]
+            live = torch.arange(words.shape[1]) < sizes[:, None]
+            found.append(self.words(self.embedding(words), live, lengths(sizes)))
+        if not found:
+            return self.output.weight.new_zeros(0, 2 * self.config.hidden)
+        return torch.cat(found)[torch.cat(order).argsort()]
+
+    def glance(self, batch: LabeledDocuments) -> dict[str, Tensor]:
+        """Where each sentence looked at its words, (B, 1, S, K), and each document at its sentences, (B, 1, 1, S)."""
+        with looking(self) as looks:
+            self(batch)
+        words = self.output.weight.new_zeros(batch.source.shape)
+        for rows, look in zip(of_like_length(batch.lengths), looks["words.pool"] if len(words) else [], strict=True):
+            seen = look.weights()[:, 0]
+            words[rows, : seen.shape[1]] = seen
+        return {
+            "words": laid_out(words, batch.counts)[0][:, None],
+            "sentences": looks["sentences.pool"][0].weights()[:, None],
+        }
+
+
+def of_like_length(sizes: Tensor) -> Iterator[Tensor]:
+    """The rows of each step of lengths."""
+    steps = torch.bucketize(sizes, torch.tensor(STEPS))
+    for step in steps.unique().tolist():
+        yield torch.nonzero(steps == step)[:, 0]
+
+
+def laid_out(rows: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows (R, D) as documents (B, S, D), zeros where there is no sentence, and where there is one (B, S)."""
+    live = torch.arange(max(int(counts.max()), 1)) < counts[:, None]
+    places = rows.new_zeros(*live.shape, rows.shape[1])
+    return places.masked_scatter(live[..., None], rows), live

@@ -1,0 +1,132 @@
+"""A residual network with squeeze and excitation (He et al. 2016; Hu et al. 2018).
+
+Reads: a picture, by convolutions with a way around each two of them.
+Attends: every block, from the mean of each channel, to its channels: a gate between 0 and 1 for each.
+Writes: a label, from the mean over all places of what the last block let through.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.config import Count, Positive, Share
+from saccade.data.pictures import LabeledPictures
+from saccade.errors import UsageError
+from saccade.layers.squeeze import SqueezeExcitation
+from saccade.systems.system import Labeler
+
+TASK = "image_to_label"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes, and whether blocks have gates."""
+
+    excitation: Literal["se", "none"] = "se"
+    "se: squeeze and excitation at the end of each block; none: the plain network, the control."
+    reduction: Positive = 16
+    "How many times narrower the layer is that the gates come from; the paper's r."
+    width: Positive = 32
+    "Channels of the first stage; every further stage has twice as many."
+    stages: Positive = 3
+    "Parts of the network; the picture is halved from each to the next."
+    blocks: Positive = 1
+    "Blocks of two convolutions in each stage."
+    stride: Literal[1, 2] = 2
+    "Of the first stage. 1: it is as large as the picture; 2: half as high and half as wide, and quicker."
+    flip: Share = 0.5
+    "Chance that a picture is mirrored, left to right, in training."
+    shift: Count = 2
+    "Pixels that a picture is shifted by at most, in both directions, in training."
+
+
+class Block(nn.Module):
+    """Two convolutions, gated, and the way around them.
+
+    Shapes: x (B, C, height, width) -> (B, channels, height / stride, width / stride)
+    """
+
+    def __init__(self, config: Config, before: int, channels: int, stride: int) -> None:
+        super().__init__()
+        self.first = _convolution(before, channels, stride)
+        self.second = _convolution(channels, channels)
+        self.excitation = SqueezeExcitation(channels, config.reduction) if config.excitation == "se" else None
+        same = before == channels and stride == 1
+        self.around = None if same else _convolution(before, channels, stride, size=1)
+
+    def forward(self, x: Float[Tensor, "B C height width"]) -> Float[Tensor, "B _ _ _"]:
+        residual = self.second(F.relu(self.first(x)))
+        if self.excitation is not None:
+            residual = self.excitation(residual)
+        return F.relu(residual + (x if self.around is None else self.around(x)))
+
+
+class Model(Labeler):
+    """Stages of blocks, the mean over all places, and a linear layer."""
+
+    def __init__(self, config: Config, channels: int, height: int, width: int, labels: int) -> None:
+        super().__init__()
+        _check(config, height, width)
+        self.config = config
+        widths = [config.width * 2**stage for stage in range(config.stages)]
+        first = max(1, config.width // config.stride)  # before the picture is halved a channel costs most
+        self.stem = _convolution(channels, first)
+        self.stages = nn.ModuleList(
+            nn.Sequential(
+                *(
+                    Block(config, own if block else before, own, 1 if block else 2 if stage else config.stride)
+                    for block in range(config.blocks)
+                )
+            )
+            for stage, (before, own) in enumerate(zip([first, *widths], widths, strict=False))
+        )
+        self.output = nn.Linear(widths[-1], labels)
+
+    def forward(self, batch: LabeledPictures) -> Float[Tensor, "B labels"]:
+        x = strayed(batch.pictures, self.config.flip, self.config.shift) if self.training else batch.pictures
+        x = F.relu(self.stem(x))
+        for stage in self.stages:
+            x = stage(x)
+        logits: Tensor = self.output(x.mean((2, 3)))
+        return logits
+
+    def glance(self, batch: Any) -> dict[str, Tensor]:
+        """The gates of each block, (B, 1, 1, C)."""
+        return {_told(name): weights for name, weights in super().glance(batch).items()}
+
+
+def strayed(x: Float[Tensor, "B C height width"], flip: float, shift: int) -> Float[Tensor, "B C height width"]:
+    """Each picture perhaps mirrored, and shifted by a few pixels; what comes in at an edge repeats it."""
+    count, (height, width) = len(x), x.shape[2:]
+    down, right = torch.randint(-shift, shift + 1, (2, count, 1))
+    mirrored = torch.rand(count, 1) < flip
+    rows = (torch.arange(height) + down).clamp(0, height - 1)
+    columns = torch.where(mirrored, torch.arange(width).flip(0), torch.arange(width))
+    columns = (columns + right).clamp(0, width - 1)
+    pixels = x.permute(0, 2, 3, 1)  # in the order in which they lie in memory
+    return pixels[torch.arange(count)[:, None, None], rows[:, :, None], columns[:, None]].permute(0, 3, 1, 2)
+
+
+def _told(name: str) -> str:
+    """The name of a block as people count: `stages.0.1.excitation` is stage 1 block 2."""
+    _, stage, block, _ = name.split(".")
+    return f"stage {int(stage) + 1} block {int(block) + 1}"
+
+
+def _convolution(before: int, channels: int, stride: int = 1, size: int = 3) -> nn.Sequential:
+    """A convolution, and its output standardized over the batch."""
+    convolution = nn.Conv2d(before, channels, size, stride, size // 2, bias=False)
+    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+    return nn.Sequential(convolution, nn.BatchNorm2d(channels))
+
+
+def _check(config: Config, height: int, width: int) -> None:
+    """Whether more than one place is left at the end, so that a batch of one picture has a spread."""
+    least = config.stride * 2 ** (config.stages - 1) + 1
+    if min(height, width) < least:
+        told = f"{config.stages} stages halve a picture until one place is left"
+        raise UsageError(f"{told}: expected at least {least} × {least} pixels, got {height} × {width}; fix: model.stages")

@@ -1,0 +1,73 @@
+"""A text and an aspect of it to a label: `sentence | aspect`, with the aspect after the last ` | `."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.data.batches import Integers
+from saccade.data.examples import Pair
+from saccade.data.text import LabeledAspects, padded
+from saccade.errors import DataError
+from saccade.tasks import text_to_label
+from saccade.tasks.prediction import Prediction
+from saccade.tasks.text_to_label import Config as Config
+from saccade.tasks.text_to_label import TextCorpus
+from saccade.view.trace import Scene
+
+DATA = "texts"
+BETWEEN = " | "
+
+
+def parted(text: str) -> tuple[str, str]:
+    """The sentence and its aspect; where nothing is written, both are empty."""
+    sentence, bar, aspect = text.rpartition(BETWEEN)
+    if not bar and text.strip():
+        shown = text if len(text) <= 40 else text[:40] + "…"
+        raise DataError(
+            f"expected a sentence and its aspect as 'sentence | aspect', got {shown!r}; add ' | ' and the aspect"
+        )
+    return sentence, aspect
+
+
+class AspectCorpus(TextCorpus):
+    """Encoded texts with their aspects and labels."""
+
+    def __init__(self, sources: list[list[int]], aspects: list[list[int]], labels: Integers) -> None:
+        super().__init__(sources, labels)
+        self.aspects = aspects
+
+    def batch(self, indices: Any) -> LabeledAspects:
+        """The batch of these examples."""
+        texts = super().batch(indices)
+        aspect, lengths = padded([self.aspects[i] or [0] for i in indices])
+        lengths = torch.tensor([len(self.aspects[i]) for i in indices])
+        return LabeledAspects(texts.source, texts.lengths, texts.label, aspect, lengths)
+
+
+class Task(text_to_label.Task):
+    """Everything around a model that reads a text and says the label of one aspect of it."""
+
+    @staticmethod
+    def read(pairs: Sequence[Pair]) -> list[str]:
+        """The texts whose words are learned: a sentence that comes with several aspects counts once."""
+        found = [parted(pair.source) for pair in pairs]
+        return list(dict.fromkeys(text for pair in found for text in pair))
+
+    def encoded(self, texts: Sequence[str], labels: Integers) -> AspectCorpus:
+        """These texts and their aspects, with the numbers of their labels."""
+        found = [parted(text) for text in texts]
+        sources, aspects = (self.tokenizer.encode_batch([pair[side] for pair in found]) for side in (0, 1))
+        return AspectCorpus([row[: self.config.longest] for row in sources], aspects, labels)
+
+    def scenes(
+        self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
+    ) -> list[Scene]:
+        """A picture of each prediction: how much each word was for this aspect."""
+        sentence, aspect = parted(text)
+        found = super().scenes(sentence, predictions, kind, reading)
+        return [
+            Scene(f"{one.text}: {text}", scene.sides, scene.looks, {"aspect": aspect, **scene.notes})
+            for one, scene in zip(predictions, found, strict=True)
+        ]

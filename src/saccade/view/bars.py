@@ -1,0 +1,78 @@
+"""One bar for each thing that was looked at: a list in the terminal, a chart as a picture."""
+
+from collections.abc import Sequence
+
+from saccade.view import colors, labels
+from saccade.view.elements import FAINT, Attributes, document, element, segments, text
+from saccade.view.panels import CENTERED, LONGEST_NAME, SMALL, Box, heading, numbers_left
+from saccade.view.scales import Scale
+from saccade.view.screen import Screen
+
+MOST = 60  # places that are shown; of more, the heaviest
+WIDE, TALL = 760.0, 240.0
+
+
+def kept(weights: Sequence[float], most: int = MOST) -> list[int]:
+    """The heaviest places, in their own order."""
+    return sorted(sorted(range(len(weights)), key=lambda place: -weights[place])[:most])
+
+
+def shares(weights: Sequence[float]) -> list[float]:
+    """How long each bar is, compared to the longest; what is not above 0 has none."""
+    most = max([*weights, 0.0]) or 1.0
+    return [max(weight, 0.0) / most for weight in weights]
+
+
+def left_out(count: int, shown: int, what: str) -> list[str]:
+    """What must be said where not everything is shown."""
+    return [f"{count - shown} more {what}, none heavier than these, are left out"] if count > shown else []
+
+
+def told(weight: float) -> str:
+    """A weight in few letters: three decimals, or an exponent where these would say nothing."""
+    return f"{weight:.3f}" if weight == 0 or 1e-3 <= abs(weight) < 1e4 else f"{weight:.1e}"
+
+
+def terminal(names: Sequence[str], weights: Sequence[float], screen: Screen) -> str:
+    """A line for each: its name, its weight, and a bar."""
+    shown = [screen.fit(name, screen.width // 3) for name in names]
+    numbers = [told(weight) for weight in weights]
+    width, digits = max(map(labels.columns, shown)), max(map(len, numbers))
+    room, full = max(4, screen.width - width - digits - 5), screen.glyphs.shades[-1]
+    return "\n".join(
+        f"{' ' * (width - labels.columns(name))}{name}  {number:>{digits}}  {full * round(room * share)}".rstrip()
+        for name, number, share in zip(shown, numbers, shares(weights), strict=True)
+    )
+
+
+def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Sequence[str], what: str) -> str:
+    """Bars side by side in their own order, up from 0 (down, where a weight is below), their names under them."""
+    places = kept(weights)
+    notes = [*notes, *left_out(len(names), len(places), what)]
+    low, high = min(0.0, *weights), max([*weights, 0.0])
+    box = Box(70, 74 + 18 * len(notes), WIDE - 90, TALL)
+    up = Scale(low, high if high > low else 1.0, box.bottom, box.y)
+    step = min(box.width / len(places), 48.0)
+    lying = segments([(box.x, y, box.right, y) for y, _ in up.marks()], {"stroke": FAINT})
+    parts = [*heading(title, notes), lying, numbers_left(up, box.x - 8)]
+    heaviest = max(places, key=lambda place: weights[place])
+    for number, place in enumerate(places):
+        x, top, zero = box.x + number * step, float(up(weights[place])), float(up(0.0))
+        bar: Attributes = {
+            "x": x + step * 0.12,
+            "y": min(top, zero),
+            "width": step * 0.76,
+            "height": max(abs(zero - top), 0.5),
+        }
+        parts.append(element("rect", {**bar, "fill": colors.hexadecimal(colors.WORD)}))
+        parts.append(_name(names[place], x + step / 2 + 4, box.bottom + 8))
+        if place == heaviest:
+            parts.append(text(told(weights[place]), x + step / 2, top - 5, CENTERED))
+    longest = max(labels.columns(labels.fit(names[place], LONGEST_NAME)) for place in places)
+    return document(WIDE, box.bottom + 24 + 6.6 * longest, title, *parts)
+
+
+def _name(name: str, x: float, y: float) -> str:
+    """A name under its bar, read from below, so that long ones do not touch."""
+    turn: Attributes = {"transform": f"rotate(-90 {x:.2f} {y:.2f})", "text-anchor": "end"}
+    return text(name, x, y, {**SMALL, **turn}, longest=LONGEST_NAME)

@@ -1,0 +1,65 @@
+"""`sentence | aspect` to a label: how it is read, and a picture for each aspect."""
+
+import pytest
+import torch
+
+from saccade.data import tokenizers
+from saccade.data.examples import Pair, Splits
+from saccade.errors import DataError
+from saccade.search import Config as SearchConfig
+from saccade.systems.atae_lstm import Config as ModelConfig
+from saccade.systems.atae_lstm import Model
+from saccade.tasks.aspect_to_label import Config, Task, parted
+from saccade.view.trace import check
+
+PAIRS = [
+    Pair("good food but bad service | food", "positive"),
+    Pair("good food but bad service | service", "negative"),
+    Pair("a | b is fine | a", "neutral"),
+]
+
+
+def fitted() -> Task:
+    return Task.fit(Config(), tokenizers.Config(kind="word", size=100), Splits(PAIRS, [], []))  # type: ignore[return-value]
+
+
+def model(task: Task) -> Model:
+    torch.manual_seed(1)
+    made = Model(ModelConfig(embedding=8, hidden=6), **task.sizes())
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.mul_(3)
+    return made.eval()
+
+
+def test_the_aspect_is_behind_the_last_bar() -> None:
+    assert parted("a | b is fine | a") == ("a | b is fine", "a")
+    assert parted("") == ("", "")
+    with pytest.raises(DataError, match=r"expected .*'sentence \| aspect', got 'no aspect'"):
+        parted("no aspect")
+
+
+def test_each_sentence_and_aspect_is_learned_once() -> None:
+    assert Task.read(PAIRS) == ["good food but bad service", "food", "service", "a | b is fine", "a"]
+
+
+def test_answers_hang_on_the_aspect_and_on_no_company() -> None:
+    task = fitted()
+    made, texts = model(task), [pair.source for pair in PAIRS] + [""]
+    together = list(task.predict(made, texts, SearchConfig(), looks=True))
+    for text, found in zip(texts, together, strict=True):
+        (alone,) = task.predict(made, [text], SearchConfig())
+        assert found[0].log_prob == pytest.approx(alone[0].log_prob, abs=1e-5)
+    food, service = (found[0].looks["pool"] for found in together[:2])
+    assert food.shape == service.shape == (1, 1, 5)
+    assert not torch.allclose(food, service, atol=1e-3)
+
+
+def test_a_picture_shades_the_sentence_and_names_the_aspect() -> None:
+    task = fitted()
+    (found,) = task.predict(model(task), [PAIRS[1].source], SearchConfig(), looks=True)
+    (scene,) = task.scenes(PAIRS[1].source, found, "word")
+    check(scene)
+    assert scene.sides["text"].labels == ["good", "food", "but", "bad", "service"]
+    assert scene.notes["aspect"] == "service"
+    assert scene.title.endswith("good food but bad service | service")
