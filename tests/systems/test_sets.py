@@ -1,4 +1,4 @@
-"""Systems on sets: no order matters, nobody else in the batch matters, the empty set is defined; the control reads in order."""
+"""Systems on sets: neither their order nor the company matters, the empty set is defined; the control reads in order."""
 
 from typing import Any
 

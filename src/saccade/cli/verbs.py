@@ -176,11 +176,11 @@ def confused(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str
 
 def own_data(run: Run, spec: str) -> Sequence[Any]:
     """The examples of the user's own files, read as those that the run was trained on, if that was on such files."""
-    if hasattr(module := datasets.dataset(run.settings.dataset), "read"):
-        found: Sequence[Any] = module.read(spec, run.settings.data)
-        return found
-    module = datasets.dataset(datasets.own(tasks.load(systems.load(run.settings.system).TASK).DATA))
-    found = module.read(spec, module.Config())
+    module, how = datasets.dataset(run.settings.dataset), run.settings.data
+    if not hasattr(module, "read"):
+        module = datasets.dataset(datasets.own(tasks.load(systems.load(run.settings.system).TASK).DATA))
+        how = module.Config()
+    found: Sequence[Any] = module.read(spec, how)
     return found
 
 

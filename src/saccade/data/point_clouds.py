@@ -64,7 +64,8 @@ def _clouds(count: int, config: Config, dice: Dice) -> Iterator[Bag]:
 def sphere(count: int, dice: Dice) -> Floats:
     """Of radius 1."""
     found = dice.normal(count, 3)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    length: Floats = np.linalg.norm(found, axis=1, keepdims=True)
+    return found / length
 
 
 def hemisphere(count: int, dice: Dice) -> Floats:
@@ -105,7 +106,8 @@ def solid(name: str, count: int, dice: Dice) -> Floats:
     areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
     which = np.searchsorted(areas.cumsum() / areas.sum(), dice.uniform(count), side="right").clip(max=len(areas) - 1)
     u, v = np.sqrt(dice.uniform(count, 1)), dice.uniform(count, 1)
-    return (1 - u) * a[which] + u * (1 - v) * b[which] + u * v * c[which]
+    points: Floats = (1 - u) * a[which] + u * (1 - v) * b[which] + u * v * c[which]
+    return points
 
 
 def _ring(radius: Floats, height: Floats, dice: Dice) -> Floats:

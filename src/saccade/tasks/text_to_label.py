@@ -18,7 +18,7 @@ from saccade.data.text import LabeledTexts, padded
 from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
-from saccade.systems.system import Labeler
+from saccade.systems.system import Labeler, System
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.lengths import bounds
 from saccade.tasks.prediction import Prediction
