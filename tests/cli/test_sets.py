@@ -41,10 +41,8 @@ def test_numbers_of_ones_own(place: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_words_that_belong(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "my.tsv").write_text("tea milk\tsugar\nmilk sugar\ttea\nnail wood\thammer\nwood hammer\tnail\n" * 10)
-    command = (
-        f"train set_expansion data.train=my.tsv data.test=my.tsv tokens.kind=word data.held_out=0 model.width=8 {SMALL}"
-    )
-    assert here(command, capsys).code == 0
+    data = "data.train=my.tsv data.test=my.tsv data.held_out=0 tokens.kind=word"
+    assert here(f"train set_expansion {data} model.width=8 {SMALL}", capsys).code == 0
     assert "by frequency" in here("evaluate runs/set_expansion", capsys).out
     (place / "in.txt").write_text("milk tea\n")
     assert here("predict runs/set_expansion in.txt", capsys).out == "sugar\n"

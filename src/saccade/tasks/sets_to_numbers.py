@@ -177,7 +177,7 @@ class Task(PlainTask):
     ) -> Iterator[list[Prediction]]:
         """The number of the set on each line; an empty line is the empty set where items are words."""
         for text in texts:
-            example = self.items.named(text, self.examples)
+            example = self.items.named(text, lambda: self.examples())
             if example is None:
                 yield [Prediction("", 0.0, True, [], {})]
                 continue
@@ -192,7 +192,7 @@ class Task(PlainTask):
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Any] | None = None
     ) -> list[Scene]:
         """A picture of the set: how much each item counted."""
-        example = self.items.named(text, self.examples)
+        example = self.items.named(text, lambda: self.examples())
         assert example is not None
         side, known = self.items.side(example), {"known number": example.target} if example.target else {}
         return [
