@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,14 @@ from saccade.training.tables import Grid, Line, Row
 from .runs import StopAt, tiny
 
 DOCS = Path(__file__).parents[2] / "docs" / "translation.md"
-SIZES = {
+SIZES: dict[str, dict[str, Any]] = {
     "text_to_text": {"source_size": 20, "target_size": 20},
     "aspect_to_label": {"source_size": 20, "labels": 3},
     "document_to_label": {"source_size": 20, "labels": 3},
     "text_to_label": {"source_size": 20, "labels": 3},
     "nodes_to_labels": {"features": 20, "labels": 3},
+    "bags_to_labels": {"shape": (28, 28), "labels": 2},
+    "sets_to_numbers": {"words": 20, "shape": ()},
     "image_to_label": {"channels": 1, "height": 28, "width": 28, "labels": 10},
 }
 TABLE = """

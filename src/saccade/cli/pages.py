@@ -11,6 +11,7 @@ from saccade.training.tables import Grid, Line
 # A metric's name, by how much it is multiplied and how many digits follow the point.
 METRICS = {"bleu": ("BLEU", 1, 2), "chrf": ("chrF", 1, 2), "exact": ("exact %", 100, 2)}
 METRICS |= {"accuracy": ("accuracy %", 100, 2), "macro_f1": ("macro-F1", 100, 2), "auc": ("AUC", 1, 4)}
+METRICS |= {"mae": ("mean absolute error", 1, 3), "mrr": ("mean reciprocal rank", 1, 4)}
 
 
 MANY = 10  # seeds that are not listed one by one

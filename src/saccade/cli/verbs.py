@@ -143,6 +143,13 @@ def resting(model: nn.Module, *, int8: bool) -> at_rest:
 
 def _scored(part: Mapping[str, float]) -> str:
     """The scores of one group on a line."""
+    if "chance" in part:
+        return f"{part['accuracy']:8.2%} right ({part['chance']:.2%} by chance)  loss {part['loss']:.4f}"
+    if "mae" in part:
+        return f"{part['exact']:8.2%} exact  mean absolute error {part['mae']:.4f}"
+    if "mrr" in part:
+        recalls = "  ".join(f"among {name.removeprefix('recall_')} {part[name]:.2%}" for name in part if "recall_" in name)
+        return f"mean reciprocal rank {part['mrr']:.4f}  {recalls}"
     if "accuracy" in part:
         area = f"  AUC {part['auc']:.4f}" if "auc" in part else ""
         told = f"{part['accuracy']:8.2%} right  macro-F1 {part['macro_f1']:.4f}{area}"
@@ -169,9 +176,11 @@ def confused(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str
 
 def own_data(run: Run, spec: str) -> Sequence[Any]:
     """The examples of the user's own files, read as those that the run was trained on, if that was on such files."""
-    own = datasets.own(tasks.load(systems.load(run.settings.system).TASK).DATA)
-    module = datasets.dataset(own)
-    found: Sequence[Any] = module.read(spec, run.settings.data if run.settings.dataset == own else module.Config())
+    module, how = datasets.dataset(run.settings.dataset), run.settings.data
+    if not hasattr(module, "read"):
+        module = datasets.dataset(datasets.own(tasks.load(systems.load(run.settings.system).TASK).DATA))
+        how = module.Config()
+    found: Sequence[Any] = module.read(spec, how)
     return found
 
 

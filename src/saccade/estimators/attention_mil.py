@@ -16,7 +16,8 @@ from saccade.data.examples import Bag
 from saccade.data.ragged import joined
 from saccade.errors import ShapeError, UsageError
 from saccade.systems.attention_mil import Config, Model
-from saccade.tasks.bags_to_labels import BagCorpus, Scale
+from saccade.tasks.bags_to_labels import BagCorpus
+from saccade.tasks.instances import Scale
 from saccade.training.config import Config as TrainConfig
 from saccade.training.trainer import Trainer
 

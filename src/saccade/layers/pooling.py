@@ -81,7 +81,13 @@ def bag_means(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor
     return attend_edges(x.new_zeros(len(sizes), x.shape[-1]), x, x, bags(sizes), score="constant").context
 
 
+def bag_sums(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
+    """The same without a normalizer: each item counts 1, and an empty bag gives zeros."""
+    return attend_edges(
+        x.new_zeros(len(sizes), 1), x[:, :1].detach(), x, bags(sizes), score="constant", normalize="none"
+    ).context
+
+
 def bag_maxima(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
     """The largest of each feature in a bag; zeros for an empty one."""
-    place = bags(sizes)[1][:, None].expand_as(x)
-    return x.new_zeros(len(sizes), x.shape[-1]).scatter_reduce(0, place, x, "amax", include_self=False)
+    return torch.segment_reduce(x, "max", lengths=sizes, axis=0).masked_fill((sizes == 0)[:, None], 0)

@@ -8,19 +8,18 @@ Writes: the label of the bag, from the sum of its instances under those weights.
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention import looking
 from saccade.config import Positive, Share
 from saccade.data.ragged import BagBatch
+from saccade.layers.instances import lenet, perceptron
 from saccade.layers.pooling import BagAttention, GatedBagAttention, bag_maxima, bag_means
 from saccade.systems.system import Labeler
 
 TASK = "bags_to_labels"
 POOLS = {"attention": BagAttention, "gated": GatedBagAttention}
-CONVOLUTIONS, KERNEL = (20, 50), 5  # of LeNet5, as the authors have it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,27 +64,3 @@ class Model(Labeler):
             self(batch)
         (found,) = looks.values()
         return {"instances": found[-1].weights()}
-
-
-def perceptron(features: int, widths: tuple[int, ...], dropout: float) -> nn.Sequential:
-    """Linear layers with ReLU and dropout."""
-    sizes = zip((features, *widths), widths, strict=False)
-    return nn.Sequential(*(part for a, b in sizes for part in (nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout))))
-
-
-def lenet(shape: tuple[int, ...], width: int) -> nn.Sequential:
-    """Two convolutions, each followed by ReLU and a pool of 2 × 2, and a linear layer (LeCun et al. 1998)."""
-    first, second = CONVOLUTIONS
-    channels = shape[2] if len(shape) == 3 else 1
-    layers = [Channels(), nn.Conv2d(channels, first, KERNEL), nn.ReLU(), nn.MaxPool2d(2)]
-    layers += [nn.Conv2d(first, second, KERNEL), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
-    with torch.no_grad():
-        flat = nn.Sequential(*layers)(torch.zeros(1, *shape)).shape[1]
-    return nn.Sequential(*layers, nn.Linear(flat, width), nn.ReLU())
-
-
-class Channels(nn.Module):
-    """Pictures (N, height, width) or (N, height, width, 3) as convolutions want them, channels first."""
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        return pictures[:, None] if pictures.dim() == 3 else pictures.movedim(-1, 1)

@@ -1,6 +1,5 @@
 """Bags to labels: sets of instances of which only the whole has a label. Scales, batches, prediction and pictures."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,20 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.data import bags, tokenizers
+from saccade.data import tokenizers
 from saccade.data.batches import cut
 from saccade.data.examples import Bag, Splits
 from saccade.data.ragged import BagBatch, joined
 from saccade.errors import DataError
 from saccade.evaluation.labels import auc
 from saccade.search import Config as SearchConfig
-from saccade.systems.system import System
+from saccade.tasks.instances import Scale, instances, named
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "bags"
-FILE = "scale.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,31 +30,6 @@ class Config:
 
     metric: Metric = "accuracy"
     "What the best checkpoint is chosen by: accuracy, macro_f1, auc or loss."
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The shape of an instance, and how its numbers are brought to mean 0 and deviation 1: each feature, or all pixels."""
-
-    shape: tuple[int, ...]
-    mean: list[float]
-    deviation: list[float]
-
-    @classmethod
-    def of(cls, found: Sequence[Bag]) -> "Scale":
-        """That of the bags to learn from, whose instances must all have one shape."""
-        shapes = {bag.items.shape[1:] for bag in found}
-        if len(shapes) != 1:
-            raise DataError(f"expected instances of one shape, got {' and '.join(map(str, sorted(shapes)[:2]))}")
-        items = np.concatenate([bag.items for bag in found]).astype(np.float64)
-        axes = 0 if items.ndim == 2 else None
-        mean, deviation = np.atleast_1d(items.mean(axes)), np.atleast_1d(items.std(axes))
-        return cls(shapes.pop(), mean.tolist(), np.where(deviation > 0, deviation, 1.0).tolist())
-
-    def __call__(self, items: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-        mean, deviation = (np.array(one, dtype=np.float32) for one in (self.mean, self.deviation))
-        scaled: np.ndarray[Any, np.dtype[np.float32]] = (items - mean) / deviation
-        return scaled
 
 
 class BagCorpus:
@@ -92,18 +65,12 @@ class Task(LabelTask):
     def save(self, run: Path) -> None:
         """Write both into the run."""
         self.labels.save(run)
-        told = {"shape": self.scale.shape, "mean": self.scale.mean, "deviation": self.scale.deviation}
-        (run / FILE).write_text(json.dumps(told) + "\n", encoding="utf-8")
+        self.scale.save(run)
 
     @classmethod
     def load(cls, config: Config, run: Path) -> "Task":
         """Read them again."""
-        try:
-            told = json.loads((run / FILE).read_text(encoding="utf-8"))
-            scale = Scale(tuple(told["shape"]), told["mean"], told["deviation"])
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise DataError(f"{run / FILE}: cannot be read ({error}); put the file back or train anew") from None
-        return cls(config, Labels.load(run), scale)
+        return cls(config, Labels.load(run), Scale.load(run))
 
     def sizes(self) -> dict[str, Any]:
         """What a model is made for."""
@@ -120,13 +87,7 @@ class Task(LabelTask):
 
     def named(self, text: str) -> Bag:
         """The bag that a line names: one of the run's own data by its number, or one of a file."""
-        if not (numbered := bags.NUMBERED.fullmatch(text.strip())):
-            return bags.named(text.strip(), self.scale.shape)
-        part, number = numbered[1], int(numbered[2])
-        known: Sequence[Bag] = getattr(self.examples(), part)
-        if number >= len(known):
-            raise DataError(f"{text}: expected {part}#0 to {part}#{len(known) - 1}" if known else f"{text}: {part} is empty")
-        return known[number]
+        return named(text, self.scale.shape, self.examples)
 
     def predict(
         self,
@@ -174,10 +135,6 @@ class Task(LabelTask):
                 areas.append(auc(marks > 0, weights.double().numpy()))
         return {"instance_auc": float(np.mean(areas))}
 
-    def reading(self, model: System, text: str) -> dict[str, Tensor]:
-        """Looks come with the prediction."""
-        return {}
-
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
     ) -> list[Scene]:
@@ -185,8 +142,7 @@ class Task(LabelTask):
         bag = self.named(text)
         marks = bag.marks if bag.marks is not None else np.zeros(len(bag.items))
         names = [f"{number}{' *' if mark else ''}" for number, mark in enumerate(marks)]
-        pictures = (bag.items * 255).round().astype(np.uint8) if len(self.scale.shape) > 1 else None
-        sides = {"bag": Side("instances", names, pictures, bag.grid)}
+        sides = {"bag": instances(bag, names)}
         known = {"known label": bag.target} if bag.target else {}
         told = {"marked instances": "*"} if marks.any() else {}
         return [

@@ -21,7 +21,7 @@ from saccade.data.images import pixels_of
 from saccade.data.pictures import LabeledPictures
 from saccade.errors import DataError, UsageError
 from saccade.search import Config as SearchConfig
-from saccade.systems.system import Labeler, System
+from saccade.systems.system import Labeler
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
@@ -180,10 +180,6 @@ class Task(LabelTask):
         found = self.examples()
         self.examples = lambda: found
         return found
-
-    def reading(self, model: System, text: str) -> dict[str, Tensor]:
-        """Looks come with the prediction."""
-        return {}
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None

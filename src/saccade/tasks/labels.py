@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -11,10 +11,11 @@ from torch import Tensor
 
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import in_order
-from saccade.errors import DataError, UnknownName, UsageError
+from saccade.errors import DataError, UnknownName
 from saccade.evaluation.labels import Floats, confusion, label_scores
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
+from saccade.tasks.plain import PlainTask
 from saccade.tasks.prediction import Prediction
 
 Metric = Literal["accuracy", "macro_f1", "auc", "loss"]
@@ -78,14 +79,8 @@ class Labels:
             raise DataError(f"{run / FILE}: cannot be read ({error}); put the file back or train anew") from None
 
 
-class LabelTask:
+class LabelTask(PlainTask):
     """Everything around a model that says a label; how examples become batches is for each kind of them to say."""
-
-    BUDGET: ClassVar[int] = 20_000
-    "Places of one batch without gradients."
-
-    writes_text: ClassVar[bool] = False
-    "There is nothing to search for."
 
     def __init__(self, labels: Labels, metric: Metric) -> None:
         self.labels, self.metric = labels, metric
@@ -103,26 +98,11 @@ class LabelTask:
         """The group of each example."""
         return [example.group for example in examples]
 
-    def by_length(self, examples: Sequence[Any], texts: Sequence[str]) -> list[dict[str, float]]:
-        """Scores of examples of like length, where examples have one."""
-        raise UsageError("--lengths: expected a run that reads texts, got another; leave it out")
-
     def ranked(self, logs: Tensor, looks: dict[str, Tensor], count: int) -> list[Prediction]:
         """The most probable labels, with what was looked at for any of them."""
         values, labels = logs.topk(min(count, len(logs)))
         names = [self.labels.names[label] for label in labels.tolist()]
         return [Prediction(name, value, True, [name], looks) for name, value in zip(names, values.tolist(), strict=True)]
-
-    def begin(self, model: System, splits: Any) -> None:
-        """What is done to a new model before its first step."""
-
-    def kept(self) -> Any:
-        """The data that is part of the run itself; nothing where it stays in its files."""
-        return None
-
-    def groups(self) -> list[str]:
-        """A label is said in one way only."""
-        return [""]
 
     def probabilities(
         self, model: System, examples: Sequence[Any], tick: Callable[[int], None] = lambda done: None
@@ -157,20 +137,12 @@ class LabelTask:
         whole = {"all": np.ones(len(examples), dtype=bool), **parts}
         return {name: label_scores(truth[chosen], found[chosen]) for name, chosen in whole.items()}
 
-    def scores(self, model: System, examples: Sequence[Any], texts: Sequence[str]) -> dict[str, dict[str, float]]:
-        """As `evaluate`: the labels alone would not tell how sure the model was."""
-        return self.evaluate(model, examples, SearchConfig())
-
     def details(self, examples: Sequence[Any], texts: Sequence[str]) -> dict[str, Any]:
         """How often each label was taken for each."""
         said = {name: number for number, name in enumerate(self.labels.names)}
         chosen = np.array([said[text] for text in texts], dtype=np.int64)
         counts = confusion(self.truth(examples), chosen, len(said))
         return {"confusion": {"labels": self.labels.names, "counts": counts.tolist()}}
-
-    def signatures(self) -> dict[str, str]:
-        """There is one way to count."""
-        return {}
 
     def judged(self, scores: Mapping[str, Mapping[str, float]]) -> list[float]:
         """What the best checkpoint is chosen by, larger is better: the metric, and among equals the loss."""

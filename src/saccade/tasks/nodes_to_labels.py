@@ -20,7 +20,6 @@ from saccade.data.pickles import Csr
 from saccade.errors import DataError, UnknownName
 from saccade.layers.nodes import NodeBatch
 from saccade.search import Config as SearchConfig
-from saccade.systems.system import System
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
@@ -169,10 +168,6 @@ class Task(LabelTask):
             name: torch.cat((look.loops()[..., node, None], look.weights()[..., into]), -1).reshape(-1, 1, len(into) + 1)
             for name, look in seen.items()
         }
-
-    def reading(self, model: System, text: str) -> dict[str, Tensor]:
-        """Looks come with the prediction."""
-        return {}
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None

@@ -143,10 +143,6 @@ class Task(LabelTask):
             found.append({"shortest": low, "longest": high, "examples": len(chosen), "accuracy": share})
         return found
 
-    def reading(self, model: System, text: str) -> dict[str, Tensor]:
-        """Looks come with the prediction."""
-        return {}
-
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
     ) -> list[Scene]:

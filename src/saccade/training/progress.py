@@ -17,13 +17,18 @@ SECONDS = 10.0  # between two plain lines
 
 def told(scores: Mapping[str, Mapping[str, float]]) -> str:
     """Scores on one line: the whole first, then each group; the log writes what is not finite as text."""
-    return " · ".join(f"{name} {_score(part)} (loss {float(part['loss']):.4f})" for name, part in scores.items())
+    return " · ".join(f"{name} {_score(part)}" for name, part in scores.items())
 
 
 def _score(part: Mapping[str, float]) -> str:
-    if "accuracy" in part:
-        return f"{part['accuracy']:.2%} right"
-    return f"BLEU {part['bleu']:.2f}" if "bleu" in part else f"{part['exact']:.2%} exact"
+    if "mrr" in part:
+        share = f"MRR {part['mrr']:.4f}"
+    elif "accuracy" in part:
+        share = f"{part['accuracy']:.2%} right"
+    else:
+        share = f"BLEU {part['bleu']:.2f}" if "bleu" in part else f"{part['exact']:.2%} exact"
+    error = f" (error {float(part['mae']):.4f})" if "mae" in part else ""
+    return share + error + (f" (loss {float(part['loss']):.4f})" if "loss" in part else "")
 
 
 def clock(seconds: float) -> str:

@@ -93,6 +93,7 @@ def clear(path: Path) -> None:
         "labels.json",
         "graph.safetensors",
         "scale.json",
+        "numbers.json",
         "pixels.json",
     )
     for name in ("scores.json", "log.jsonl", *learned, *skipped, "env.json", "config.toml"):

@@ -1,0 +1,86 @@
+"""Deep Sets (Zaheer et al. 2017).
+
+Reads: the items of a set, words, rows of features or pictures, each by itself.
+Attends: to all of them alike: their vectors are added up, in no order.
+Writes: a number, from the sum.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.attention import looking
+from saccade.config import Count, Positive
+from saccade.data.sets import SetBatch
+from saccade.layers.instances import lenet
+from saccade.layers.recurrent import RecurrentReader
+from saccade.layers.sets import in_rows, pool_named
+from saccade.systems.system import System
+
+TASK = "sets_to_numbers"
+LOSSES = {"absolute": F.l1_loss, "huber": F.smooth_l1_loss, "squared": F.mse_loss}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes, and how items become one."""
+
+    widths: tuple[Positive, ...] = (100, 30)
+    "Layers that read an item; the first is the width of a word's vector, or what LeNet makes of a picture."
+    reader: Literal["sum", "mean", "max", "lstm"] = "sum"
+    "How items become one. sum, mean, max: in no order; lstm: one after the other, the control."
+    hidden: Count = 0
+    "Width of a layer between the sum and the number; 0: none, and what holds for small sets holds for large ones."
+    loss: Literal["absolute", "huber", "squared"] = "absolute"
+    "What an error costs: its size; its size where it is large and its square where it is small; or its square."
+
+
+class Model(System):
+    """ρ(Σ φ(x)): φ reads an item, ρ says the number."""
+
+    def __init__(self, config: Config, words: int, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.config = config
+        width = config.widths[-1]
+        self.items = item_reader(config.widths, words, shape)
+        self.reader = RecurrentReader(width, width, cell="lstm", directions=1) if config.reader == "lstm" else None
+        middle = [nn.Linear(width, config.hidden), nn.Tanh()] if config.hidden else []
+        self.output = nn.Sequential(*middle, nn.Linear(config.hidden or width, 1))
+
+    def forward(self, batch: SetBatch) -> Float[Tensor, " B"]:
+        items: Tensor = self.items(batch.items)
+        numbers: Tensor = self.output(self.pooled(items, batch.sizes))
+        return numbers[:, 0]
+
+    def pooled(self, items: Float[Tensor, "N D"], sizes: Tensor) -> Float[Tensor, "B D"]:
+        """A vector for each set."""
+        if self.reader is None:
+            return pool_named(self.config.reader)(items, sizes)
+        rows, there = in_rows(items, sizes)
+        ends: list[Tensor] = self.reader(rows.transpose(0, 1).contiguous(), there.T.contiguous())[1]
+        return ends[0]
+
+    def loss(self, batch: SetBatch, smoothing: float = 0.0) -> Tensor:
+        """What all errors of the batch cost together."""
+        return LOSSES[self.config.loss](self(batch), batch.target, reduction="sum")
+
+    def glance(self, batch: SetBatch) -> dict[str, Tensor]:
+        """How much each item counted, (N): all alike; nothing where none is looked at."""
+        with looking(self) as looks:
+            self(batch)
+        found = list(looks.values())
+        return {self.config.reader: found[0][-1].weights()} if found else {}
+
+
+def item_reader(widths: tuple[int, ...], words: int, shape: tuple[int, ...]) -> nn.Sequential:
+    """φ: words by their vectors, rows of features by a linear layer, pictures by LeNet; then layers with tanh."""
+    first: nn.Module
+    if words:
+        first = nn.Embedding(words, widths[0])
+    else:
+        first = lenet(shape, widths[0]) if len(shape) > 1 else nn.Sequential(nn.Linear(shape[0], widths[0]), nn.Tanh())
+    return nn.Sequential(first, *(part for a, b in pairwise(widths) for part in (nn.Linear(a, b), nn.Tanh())))

@@ -1,0 +1,60 @@
+"""Point clouds by equivariant layers (Zaheer et al. 2017, section 4.1.3).
+
+Reads: the points of a cloud, in no order, by their coordinates.
+Attends: in every layer each point to the largest of each feature among all points.
+Writes: a label, from the largest of each feature at the end.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.config import Positive, Share
+from saccade.data.ragged import BagBatch
+from saccade.errors import ShapeError
+from saccade.layers.sets import Equivariant, pool_named
+from saccade.systems.system import Labeler
+
+TASK = "bags_to_labels"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes; the defaults are the authors'."""
+
+    width: Positive = 256
+    "Features of a point in every layer."
+    layers: Positive = 3
+    "Equivariant layers."
+    pool: Literal["max", "mean"] = "max"
+    "What points have in common in each layer, and how they become one in the end."
+    dropout: Share = 0.5
+    "Share of the numbers struck out of the pooled cloud, and before the label, in training."
+
+
+class Model(Labeler):
+    """Equivariant layers with tanh, a pool, and two layers that read it."""
+
+    def __init__(self, config: Config, shape: tuple[int, ...], labels: int) -> None:
+        super().__init__()
+        if len(shape) != 1:
+            raise ShapeError(f"point_cloud: expected points as rows of coordinates, got items of shape {shape}")
+        widths = [shape[0]] + [config.width] * (config.layers - 1)
+        self.layers = nn.ModuleList(Equivariant(width, config.width, config.pool) for width in widths)
+        self.pool = pool_named(config.pool)
+        drop = nn.Dropout(config.dropout)
+        middle = nn.Linear(config.width, config.width)
+        self.output = nn.Sequential(drop, middle, nn.Tanh(), drop, nn.Linear(config.width, labels))
+
+    def forward(self, batch: BagBatch) -> Float[Tensor, "B labels"]:
+        points = batch.items
+        for layer in self.layers:
+            points = layer(points, batch.sizes).tanh()
+        logits: Tensor = self.output(self.pool(points, batch.sizes))
+        return logits
+
+    def glance(self, batch: BagBatch) -> dict[str, Tensor]:
+        """No point is weighed against others."""
+        return {}

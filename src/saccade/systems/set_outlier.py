@@ -1,0 +1,72 @@
+"""The odd one out of a set, by equivariant layers and a margin (Zaheer et al. 2017, sections 2.4 and 4.4).
+
+Reads: the items of a set, rows of features or pictures, each by itself.
+Attends: in every layer each item to what all of them have in common, their mean or their maximum.
+Writes: which item does not belong: a score for each, that of the odd one above all others by a margin.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention import attend_edges, bags
+from saccade.config import Positive, Rate, Share
+from saccade.data.ragged import BagBatch
+from saccade.layers.instances import lenet
+from saccade.layers.pooling import bag_sums
+from saccade.layers.sets import Equivariant, owners
+from saccade.systems.system import System
+
+TASK = "sets_to_items"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes, and the margin."""
+
+    width: Positive = 128
+    "Width of what is read of an item, and of the layers."
+    layers: Positive = 2
+    "Equivariant layers before the score."
+    pool: Literal["max", "mean", "sum"] = "mean"
+    "What all items of a set have in common."
+    margin: Rate = 1.0
+    "By how much the score of the odd one must be above that of every other."
+    dropout: Share = 0.0
+    "Share of the numbers struck out before each layer in training."
+
+
+class Model(System):
+    """Each item read, equivariant layers, and a score for each item."""
+
+    def __init__(self, config: Config, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.margin = config.margin
+        self.reader = lenet(shape, config.width) if len(shape) > 1 else nn.Linear(shape[0], config.width)
+        self.layers = nn.ModuleList(Equivariant(config.width, config.width, config.pool) for _ in range(config.layers))
+        self.score = Equivariant(config.width, 1, config.pool)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, batch: BagBatch) -> Float[Tensor, " N"]:
+        items: Tensor = self.reader(batch.items)
+        for layer in self.layers:
+            items = layer(self.dropout(items), batch.sizes).relu()
+        scores: Tensor = self.score(self.dropout(items), batch.sizes)
+        return scores[:, 0]
+
+    def loss(self, batch: BagBatch, smoothing: float = 0.0) -> Tensor:
+        """How far f({x} ∪ X) is from f({x'} ∪ X) + Δ, x the odd one and x' any other: the mean of each set, summed."""
+        scores, starts = self(batch), batch.sizes.cumsum(0) - batch.sizes
+        odd = scores[starts + batch.label]
+        # The odd one itself is short of the margin by exactly the margin, whatever it scores.
+        short = (self.margin + scores - odd[owners(batch.sizes)]).clamp(min=0)
+        others = bag_sums(short[:, None], batch.sizes)[:, 0] - self.margin
+        return (others / (batch.sizes - 1).clamp(min=1)).sum()
+
+    def glance(self, batch: BagBatch) -> dict[str, Tensor]:
+        """How odd each item is beside the others of its set, (N): its score under softmax."""
+        scores = self(batch)[:, None]
+        asked = scores.new_ones(len(batch.sizes), 1)
+        return {"odd": attend_edges(asked, scores, scores, bags(batch.sizes), score="dot").weights()}

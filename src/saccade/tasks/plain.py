@@ -1,0 +1,57 @@
+"""What all tasks share whose models write no text: nothing is searched for, and an answer is given in one way only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from saccade.errors import UsageError
+from saccade.search import Config as SearchConfig
+from saccade.systems.system import System
+
+
+class PlainTask:
+    """Everything around a model that says a label, a number, or which of several things it means."""
+
+    BUDGET: ClassVar[int] = 20_000
+    "Places of one batch without gradients."
+
+    writes_text: ClassVar[bool] = False
+    "There is nothing to search for."
+
+    def evaluate(
+        self, model: Any, examples: Sequence[Any], config: SearchConfig, tick: Callable[[int], None] = lambda done: None
+    ) -> dict[str, dict[str, float]]:
+        """Scores of all examples ("all") and of each group."""
+        raise NotImplementedError(f"{type(self).__name__} must define evaluate(model, examples, config)")
+
+    def scores(self, model: System, examples: Sequence[Any], texts: Sequence[str]) -> dict[str, dict[str, float]]:
+        """As `evaluate`: what was said would not tell how sure the model was."""
+        return self.evaluate(model, examples, SearchConfig())
+
+    def by_length(self, examples: Sequence[Any], texts: Sequence[str]) -> list[dict[str, float]]:
+        """Scores of examples of like length, where examples have one."""
+        raise UsageError("--lengths: expected a run that reads texts, got another; leave it out")
+
+    def details(self, examples: Sequence[Any], texts: Sequence[str]) -> Mapping[str, Any]:
+        """Nothing beside the scores."""
+        return {}
+
+    def begin(self, model: System, splits: Any) -> None:
+        """What is done to a new model before its first step."""
+
+    def kept(self) -> Any:
+        """The data that is part of the run itself; nothing where it stays in its files."""
+        return None
+
+    def groups(self) -> list[str]:
+        """An answer is given in one way only."""
+        return [""]
+
+    def signatures(self) -> dict[str, str]:
+        """There is one way to count."""
+        return {}
+
+    def reading(self, model: System, text: str) -> dict[str, Tensor]:
+        """Looks come with the prediction."""
+        return {}
