@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from saccade.data.text import LabeledAspects, padded
+from saccade.data.tokenizers import UNKNOWN
 from saccade.systems.atae_lstm import Config, Model
 
 from .samples import SIZE, close, gradients, rows
@@ -101,3 +102,11 @@ def test_it_is_the_equations_written_out(which: int) -> None:
     seen = one.glance(given)["pool"][which, 0, 0]
     torch.testing.assert_close(seen[: len(words)], weights, atol=1e-5, rtol=1e-5)
     assert not seen[len(words) :].any()
+
+
+def test_some_words_are_read_as_unknown_in_training_only() -> None:
+    one, source = made(word_dropout=0.5), torch.full((40, 50), 7)
+    assert torch.equal(one.known(source), source)
+    struck = one.train().known(source)
+    assert set(struck.unique().tolist()) == {UNKNOWN, 7}
+    assert 0.4 < (struck == UNKNOWN).float().mean() < 0.6

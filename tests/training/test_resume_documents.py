@@ -13,7 +13,7 @@ from .test_resume_labels import WORDS
 
 GIVEN = {
     "han": ["model.hidden=6", "task.sentence=2"],
-    "atae_lstm": ["model.hidden=6"],
+    "atae_lstm": ["model.hidden=6", "model.word_dropout=0.2"],
     "document_attention": ["model.reader=gru", "model.hidden=6", "model.embedding=8", "task.vectors=skip_gram"],
 }
 

@@ -8,13 +8,13 @@ Writes: a label, from the sum of the states under those weights and the last of 
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import Mask, Perceptron, attend, lengths, make_normalizer
 from saccade.config import Positive, Share
 from saccade.data.text import LabeledAspects
-from saccade.data.tokenizers import PAD
+from saccade.data.tokenizers import PAD, UNKNOWN
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.systems.system import Labeler
@@ -32,6 +32,8 @@ class Config:
     "Width of the LSTM, and of the layer that weighs words."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
+    word_dropout: Share = 0.0
+    "Share of the words of a text that are read as unknown in training."
     dropout: Share = 0.5
     "Share of the numbers struck out of words' vectors and of the pooled text in training."
 
@@ -71,10 +73,16 @@ class Model(Labeler):
 
     def forward(self, batch: LabeledAspects) -> Float[Tensor, "B labels"]:
         aspect = mean(self.embedding(batch.aspect), lengths(batch.aspect_lengths))
-        words = self.dropout(self.embedding(batch.source))
+        words = self.dropout(self.embedding(self.known(batch.source)))
         beside = torch.cat((words, aspect[:, None].expand(-1, words.shape[1], -1)), -1)
         live = torch.arange(words.shape[1]) < batch.lengths[:, None]
         states, (last,) = self.reader(beside.transpose(0, 1).contiguous(), live.T.contiguous())
         pooled = self.pool(states.transpose(0, 1), aspect, lengths(batch.lengths))
         logits: Tensor = self.output(self.dropout(torch.tanh(self.pooled(pooled) + self.last(last))))
         return logits
+
+    def known(self, source: Int[Tensor, "B K"]) -> Int[Tensor, "B K"]:
+        """The words that are read as what they are, in training some as unknown."""
+        if not (self.training and self.config.word_dropout):
+            return source
+        return source.masked_fill(torch.rand(source.shape) < self.config.word_dropout, UNKNOWN)
