@@ -7,6 +7,7 @@ Every picture is scaled to one size, and cut at the longer side where it is not 
 """
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,15 +53,16 @@ def load(config: Config) -> Splits:
     """The pictures of all parts."""
     if not config.train:
         raise UsageError(f"data.train: expected {FORMATS}, got nothing; fix: data.train=FOLDER")
-    train = pictures(Path(config.train).expanduser(), config)
-    test = pictures(Path(config.test).expanduser(), config) if config.test else []
+    train = pictures(config.train, config)
+    test = pictures(config.test, config) if config.test else []
     if config.valid:
-        return Splits(train, pictures(Path(config.valid).expanduser(), config), test)
+        return Splits(train, pictures(config.valid, config), test)
     return Splits(*hold_out(train, config.held_out), test)
 
 
-def pictures(place: Path, config: Config) -> list[Picture]:
+def pictures(named: str | Path, config: Config) -> list[Picture]:
     """The pictures of a folder or of a CSV file, in the order of their names or of the file."""
+    place = Path(os.path.expanduser(named))  # unlike Path's own, never raises
     rows = _in_folders(place) if place.is_dir() else _in_table(place)
     if not rows:
         raise DataError(f"{place}: expected pictures with labels, got none; known: {FORMATS}")
@@ -74,7 +76,7 @@ def read(path: Path, shape: tuple[int, int, int]) -> Pixels:
     """The pixels of a picture's file, scaled and cut to (height, width, channels); (height, width) if it has one channel."""
     height, width, channels = shape
     try:
-        with Image.open(path) as image:
+        with Image.open(os.path.expanduser(path)) as image:
             upright = ImageOps.exif_transpose(image)
             plain = _on_white(_in_bytes(upright)).convert(MODES[channels])
             return np.asarray(ImageOps.fit(plain, (width, height), Image.Resampling.BILINEAR))
@@ -108,10 +110,9 @@ def hold_out(train: Sequence[Picture], share: float) -> tuple[list[Picture], lis
     They are taken in the order of their pixels' SHA-256, so the choice hangs neither on a seed nor on names; equal pictures
     stay together, and of each label some stay to be learned from.
     """
-    digests = [hashlib.sha256(np.ascontiguousarray(one.pixels).tobytes()).digest() for one in train]
     where: dict[bytes, list[int]] = {}
-    for place, digest in enumerate(digests):
-        where.setdefault(digest, []).append(place)
+    for place, one in enumerate(train):
+        where.setdefault(hashlib.sha256(np.ascontiguousarray(one.pixels).tobytes()).digest(), []).append(place)
     wanted = min(max(round(share * len(train)), 1), MOST_HELD_OUT) if share else 0
     left = Counter(one.target for one in train)
     held: set[int] = set()
@@ -120,8 +121,7 @@ def hold_out(train: Sequence[Picture], share: float) -> tuple[list[Picture], lis
         if len(held) + len(where[digest]) <= wanted and all(left[label] > count for label, count in labels.items()):
             held.update(where[digest])
             left -= labels
-    parts = ([], []) if not train else ([i for i in range(len(train)) if i not in held], sorted(held))
-    return [train[i] for i in parts[0]], [train[i] for i in parts[1]]
+    return [one for place, one in enumerate(train) if place not in held], [train[place] for place in sorted(held)]
 
 
 def _in_folders(place: Path) -> list[tuple[Path, str, str]]:
