@@ -7,7 +7,6 @@ Every picture is scaled to one size, and cut at the longer side where it is not 
 """
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,16 +52,15 @@ def load(config: Config) -> Splits:
     """The pictures of all parts."""
     if not config.train:
         raise UsageError(f"data.train: expected {FORMATS}, got nothing; fix: data.train=FOLDER")
-    train = pictures(config.train, config)
-    test = pictures(config.test, config) if config.test else []
+    train = pictures(Path(config.train).expanduser(), config)
+    test = pictures(Path(config.test).expanduser(), config) if config.test else []
     if config.valid:
-        return Splits(train, pictures(config.valid, config), test)
+        return Splits(train, pictures(Path(config.valid).expanduser(), config), test)
     return Splits(*hold_out(train, config.held_out), test)
 
 
-def pictures(named: str | Path, config: Config) -> list[Picture]:
+def pictures(place: Path, config: Config) -> list[Picture]:
     """The pictures of a folder or of a CSV file, in the order of their names or of the file."""
-    place = Path(os.path.expanduser(named))  # unlike Path's own, never raises
     rows = _in_folders(place) if place.is_dir() else _in_table(place)
     if not rows:
         raise DataError(f"{place}: expected pictures with labels, got none; known: {FORMATS}")
@@ -76,7 +74,7 @@ def read(path: Path, shape: tuple[int, int, int]) -> Pixels:
     """The pixels of a picture's file, scaled and cut to (height, width, channels); (height, width) if it has one channel."""
     height, width, channels = shape
     try:
-        with Image.open(os.path.expanduser(path)) as image:
+        with Image.open(path) as image:
             upright = ImageOps.exif_transpose(image)
             plain = _on_white(_in_bytes(upright)).convert(MODES[channels])
             return np.asarray(ImageOps.fit(plain, (width, height), Image.Resampling.BILINEAR))

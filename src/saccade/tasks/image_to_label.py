@@ -165,7 +165,7 @@ class Task(LabelTask):
         """The picture of this path, or of this number among the run's own."""
         numbered = BY_NUMBER.fullmatch(line)
         if numbered is None:
-            return Picture(read(Path(line), self.scale.shape), "", name=line)
+            return Picture(read(Path(line).expanduser(), self.scale.shape), "", name=line)
         part, number = numbered[1], int(numbered[2])
         pictures: Sequence[Picture] = getattr(self._splits(), part)
         if number >= len(pictures):
