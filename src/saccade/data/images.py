@@ -113,10 +113,9 @@ def hold_out(train: Sequence[Picture], share: float) -> tuple[list[Picture], lis
     They are taken in the order of their pixels' SHA-256, so the choice hangs neither on a seed nor on names; equal pictures
     stay together, and of each label some stay to be learned from.
     """
-    digests = [hashlib.sha256(np.ascontiguousarray(one.pixels).tobytes()).digest() for one in train]
     where: dict[bytes, list[int]] = {}
-    for place, digest in enumerate(digests):
-        where.setdefault(digest, []).append(place)
+    for place, one in enumerate(train):
+        where.setdefault(hashlib.sha256(np.ascontiguousarray(one.pixels).tobytes()).digest(), []).append(place)
     wanted = min(max(round(share * len(train)), 1), MOST_HELD_OUT) if share else 0
     left = Counter(one.target for one in train)
     held: set[int] = set()
@@ -125,8 +124,7 @@ def hold_out(train: Sequence[Picture], share: float) -> tuple[list[Picture], lis
         if len(held) + len(where[digest]) <= wanted and all(left[label] > count for label, count in labels.items()):
             held.update(where[digest])
             left -= labels
-    parts = ([], []) if not train else ([i for i in range(len(train)) if i not in held], sorted(held))
-    return [train[i] for i in parts[0]], [train[i] for i in parts[1]]
+    return [one for place, one in enumerate(train) if place not in held], [train[place] for place in sorted(held)]
 
 
 def _in_folders(place: Path) -> list[tuple[Path, str, str]]:
