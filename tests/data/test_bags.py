@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from saccade.data import bags, mil, mnist_bags
+from saccade.data import mil, mnist_bags
 from saccade.data.bags import Config, load, named, read
 from saccade.errors import DataError, SaccadeError, UnknownName, UsageError
 
@@ -146,8 +146,3 @@ def test_a_broken_idx_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (tmp_path / "mnist" / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(content))
         with pytest.raises(SaccadeError, match="expected an idx file"):
             mnist_bags.load(mnist_bags.Config())
-
-
-def test_the_pattern_of_numbered_bags() -> None:
-    assert bags.NUMBERED.fullmatch("test#12")
-    assert not bags.NUMBERED.fullmatch("tests#12")

@@ -10,7 +10,6 @@ The first line of a CSV file names its columns; a bag's instances may stand apar
 import csv
 import hashlib
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,6 @@ from saccade.data.images import SUFFIXES, opened, pixels_of
 from saccade.errors import DataError, UnknownName, UsageError
 
 COLUMNS = ("bag", "label", "mark")
-NUMBERED = re.compile(r"(train|valid|test)#(\d{1,9})")
 Floats = NDArray[np.float32]
 
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -19,17 +18,17 @@ from saccade.data.batches import Integers
 from saccade.data.examples import Picture, Splits
 from saccade.data.images import pixels_of
 from saccade.data.pictures import LabeledPictures
-from saccade.errors import DataError, UsageError
+from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import Labeler
 from saccade.tasks.labels import Labels, LabelTask, Metric
+from saccade.tasks.numbered import numbered
 from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "images"
 FILE = "pixels.json"
 AT_ONCE = 1000  # pictures that are counted together
-BY_NUMBER = re.compile(r"(train|valid|test)#(\d{1,9})")
 
 Pixels = NDArray[np.uint8]
 
@@ -101,8 +100,8 @@ class Task(LabelTask):
 
     BUDGET: ClassVar[int] = 200
 
-    examples: Callable[[], Splits] | None = None
-    """The run's own pictures, loaded only when one is asked for by its number."""
+    examples: Callable[[], Splits]
+    """The run's own pictures, loaded only when one is asked for by its number; set by the run."""
 
     def __init__(self, config: Config, scale: Scale, labels: Labels) -> None:
         super().__init__(labels, config.metric)
@@ -163,23 +162,8 @@ class Task(LabelTask):
 
     def picture(self, line: str) -> Picture:
         """The picture of this path, or of this number among the run's own."""
-        numbered = BY_NUMBER.fullmatch(line)
-        if numbered is None:
-            return Picture(pixels_of(Path(line).expanduser(), self.scale.shape), "", name=line)
-        part, number = numbered[1], int(numbered[2])
-        pictures: Sequence[Picture] = getattr(self._splits(), part)
-        if number >= len(pictures):
-            there = f"{part}#0 to {part}#{len(pictures) - 1}" if len(pictures) else f"no {part} pictures at all"
-            raise UsageError(f"{line}: the run's data has {there}; name one of them, or a file")
-        return pictures[number]
-
-    def _splits(self) -> Splits:
-        """Read once, if ever."""
-        if self.examples is None:
-            raise UsageError("pictures by number are those of a trained run; name a file")
-        found = self.examples()
-        self.examples = lambda: found
-        return found
+        found: Picture | None = numbered(line, self.examples)
+        return Picture(pixels_of(Path(line).expanduser(), self.scale.shape), "", name=line) if found is None else found
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None

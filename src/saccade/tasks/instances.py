@@ -11,6 +11,7 @@ import numpy as np
 from saccade.data import bags
 from saccade.data.examples import Bag, Splits
 from saccade.errors import DataError
+from saccade.tasks.numbered import numbered
 from saccade.view.trace import Side
 
 FILE = "scale.json"
@@ -57,13 +58,8 @@ class Scale:
 
 def named(text: str, shape: tuple[int, ...], examples: Callable[[], Splits]) -> Bag:
     """The bag that a line names: one of the run's own data by its number, as test#12, or one of a file."""
-    if not (numbered := bags.NUMBERED.fullmatch(text.strip())):
-        return bags.named(text.strip(), shape)
-    part, number = numbered[1], int(numbered[2])
-    known: Sequence[Bag] = getattr(examples(), part)
-    if number >= len(known):
-        raise DataError(f"{text}: expected {part}#0 to {part}#{len(known) - 1}" if known else f"{text}: {part} is empty")
-    return known[number]
+    found: Bag | None = numbered(text, examples)
+    return bags.named(text.strip(), shape) if found is None else found
 
 
 def instances(bag: Bag, names: Sequence[str]) -> Side:

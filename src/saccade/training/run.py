@@ -1,5 +1,6 @@
 """A run's directory: config.toml, env.json, tokenizers, log.jsonl and checkpoints, all readable by hand."""
 
+import functools
 import json
 import os
 import platform
@@ -56,7 +57,7 @@ class Run:
         """The task with the run's tokenizers."""
         module = tasks.load(systems.load(self.settings.system).TASK)
         task = module.Task.load(self.settings.task, self.path)
-        task.examples = self.splits
+        task.examples = functools.cache(self.splits)  # read when one is asked for by its number, and once
         return task
 
     def new_model(self, task: Any) -> System:

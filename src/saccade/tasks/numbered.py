@@ -1,0 +1,22 @@
+"""Examples of a run's own data by their number: test#12, valid#0."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saccade.data.examples import Splits
+from saccade.errors import DataError
+
+PATTERN = re.compile(r"(train|valid|test)#(\d{1,9})")
+
+
+def numbered(text: str, examples: Callable[[], Splits]) -> Any | None:
+    """The example of this name; None where the text is no such name. Data is loaded only to look one up."""
+    if not (found := PATTERN.fullmatch(text.strip())):
+        return None
+    part, number = found[1], int(found[2])
+    known: Sequence[Any] = getattr(examples(), part)
+    if number >= len(known):
+        there = f"{part}#0 to {part}#{len(known) - 1}" if len(known) else f"another part: its {part} data is empty"
+        raise DataError(f"{text.strip()}: expected {there}, or the name of a file")
+    return known[number]
