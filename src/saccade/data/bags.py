@@ -7,9 +7,7 @@
 The first line of a CSV file names its columns; a bag's instances may stand apart. Pictures are PNG, JPEG and the like.
 """
 
-import csv
 import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.config import Positive, Share
+from saccade.data.csv_tables import CsvTable
 from saccade.data.examples import Bag, Splits
 from saccade.data.images import SUFFIXES, opened, pixels_of
 from saccade.errors import DataError, UnknownName, UsageError
@@ -94,61 +93,33 @@ def _hold_out(bags: Sequence[Bag], share: float) -> tuple[list[Bag], list[Bag]]:
     return [bag for i, bag in enumerate(bags) if i not in held], [bag for i, bag in enumerate(bags) if i in held]
 
 
-def _table(path: Path, *, labeled: bool) -> Iterator[Bag]:
+def _table(path: Path, *, labeled: bool) -> list[Bag]:
     """The bags of a CSV file, in the order in which they first appear."""
-    rows: dict[str, list[tuple[int, list[str]]]] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file)
-            header = [name.strip() for name in next(lines, [])]
-            _check_header(path, header, labeled)
-            for line in lines:
-                if line:
-                    if len(line) != len(header):
-                        raise DataError(f"{path}:{lines.line_num}: expected {len(header)} columns, got {len(line)}")
-                    rows.setdefault(line[header.index("bag")], []).append((lines.line_num, line))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read ({error}); name a CSV file in UTF-8, or a folder") from None
-    for name, found in rows.items():
-        yield _bag(path, header, name, found)
-
-
-def _check_header(path: Path, header: Sequence[str], labeled: bool) -> None:
-    for name in ("bag", "label") if labeled else ("bag",):
-        if name not in header:
-            raise DataError(
-                f"{path}: expected a column {name!r} in the first line, got {', '.join(header)[:80] or 'nothing'}"
-            )
-    if not set(header) - set(COLUMNS):
+    table = CsvTable(path, ("bag", "label") if labeled else ("bag",))
+    features = table.numbers(COLUMNS)
+    if features.shape[1] == 0:
         raise DataError(f"{path}: expected columns of features beside {', '.join(COLUMNS)}, got none")
+    empty = [""] * len(features)
+    labels, marks = (table.column(name) if name in table.header else empty for name in ("label", "mark"))
+    rows: dict[str, list[int]] = {}
+    for number, name in enumerate(table.column("bag")):
+        rows.setdefault(name, []).append(number)
+    return [
+        Bag(
+            features[own],
+            _label(path, name, {labels[number] for number in own}),
+            np.array([marks[number] not in ("", "0") for number in own], dtype=np.int64) if "mark" in table.header else None,
+            name=name,
+        )
+        for name, own in rows.items()
+    ]
 
 
-def _bag(path: Path, header: Sequence[str], name: str, rows: Sequence[tuple[int, list[str]]]) -> Bag:
-    features = [place for place, column in enumerate(header) if column not in COLUMNS]
-    items = np.array([_numbers(path, number, header, features, row) for number, row in rows], dtype=np.float32)
-    labels = {row[header.index("label")].strip() for _, row in rows} if "label" in header else {""}
+def _label(path: Path, name: str, labels: set[str]) -> str:
     if len(labels) > 1:
         told = " and ".join(sorted(labels)[:2])
-        raise DataError(f"{path}:{rows[0][0]}: expected one label for bag {name!r}, got {told}; a label is the whole bag's")
-    marks = None
-    if "mark" in header:
-        place = header.index("mark")
-        marks = np.array([int(row[place].strip() not in ("", "0")) for _, row in rows], dtype=np.int64)
-    return Bag(items, labels.pop(), marks, name=name)
-
-
-def _numbers(path: Path, number: int, header: Sequence[str], features: Sequence[int], row: Sequence[str]) -> list[float]:
-    found = []
-    for place in features:
-        try:
-            found.append(float(row[place]))
-        except ValueError:
-            raise DataError(
-                f"{path}:{number}: column {header[place]!r}: expected a number, got {row[place][:40]!r}"
-            ) from None
-        if not math.isfinite(found[-1]):
-            raise DataError(f"{path}:{number}: column {header[place]!r}: expected a finite number, got {row[place][:40]!r}")
-    return found
+        raise DataError(f"{path}: expected one label for bag {name!r}, got {told}; a label is the whole bag's")
+    return labels.pop()
 
 
 def _folder(path: Path, shape: tuple[int, ...]) -> Iterator[Bag]:

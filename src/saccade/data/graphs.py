@@ -8,16 +8,15 @@ is then listed from source to target and back, with the same features. Self loop
 so is an edge that is listed again, unless edges have features: then it is an error, for nobody could tell which one holds.
 """
 
-import csv
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.data.csv_tables import CsvTable
 from saccade.data.examples import in_order
 from saccade.data.pickles import Csr
 from saccade.errors import DataError, UsageError
@@ -69,7 +68,7 @@ def load(config: Config) -> GraphData:
     """The graph of both files."""
     if not config.nodes or not config.edges:
         raise UsageError("data.nodes and data.edges: expected two CSV files, got one or none; fix: data.nodes=nodes.csv")
-    nodes = _Table(Path(config.nodes), ("id", "label"))
+    nodes = CsvTable(Path(config.nodes), ("id", "label"))
     names, labels = nodes.column("id"), nodes.column("label")
     numbers = {name: number for number, name in enumerate(names)}
     if len(numbers) < len(names):
@@ -77,7 +76,7 @@ def load(config: Config) -> GraphData:
     classes = tuple(in_order(set(labels) - {""}))
     known = {name: number for number, name in enumerate(classes)} | {"": -1}
     found = np.array([known[label] for label in labels], np.int64)
-    edges = _Table(Path(config.edges), ("source", "target"))
+    edges = CsvTable(Path(config.edges), ("source", "target"))
     ends = np.array([[_number(numbers, edges, name) for name in edges.column(side)] for side in edges.wanted], np.int64)
     edge_index, features = _edges(ends.reshape(2, -1), edges, config.directed)
     dense = nodes.numbers(("id", "label", "split"))
@@ -107,48 +106,7 @@ def row_normalized(features: Csr) -> Csr:
     return features._replace(values=(features.values / safe).astype(np.float32))
 
 
-class _Table:
-    """A CSV file: its header, and its rows as texts."""
-
-    def __init__(self, path: Path, wanted: tuple[str, ...]) -> None:
-        self.path, self.wanted = path, wanted
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                header, *self.rows = [row for row in csv.reader(file, strict=True) if row] or [[]]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise DataError(f"{path}: cannot be read as CSV in UTF-8 ({reason})") from None
-        self.header = [name.strip() for name in header]
-        for name in wanted:
-            if name not in self.header:
-                raise DataError(
-                    f"{path}: expected a column {name!r} in the first line, got {', '.join(header) or 'nothing'}"
-                )
-        for number, row in enumerate(self.rows, 2):
-            if len(row) != len(header):
-                raise DataError(f"{path}: row {number}: expected {len(header)} columns, got {len(row)}; mend the row")
-
-    def column(self, name: str) -> list[str]:
-        place = self.header.index(name)
-        return [row[place].strip() for row in self.rows]
-
-    def numbers(self, without: tuple[str, ...]) -> NDArray[np.float32]:
-        """All other columns, (rows, columns)."""
-        places = [place for place, name in enumerate(self.header) if name not in without]
-        return np.array(list(self._numbers(places)), np.float32).reshape(len(self.rows), len(places))
-
-    def _numbers(self, places: list[int]) -> Iterator[list[float]]:
-        for number, row in enumerate(self.rows, 2):
-            try:
-                found = [float(row[place]) for place in places]
-            except ValueError:
-                found = [float("nan")]
-            if not np.isfinite(np.array(found).astype(np.float32)).all():
-                raise DataError(f"{self.path}: row {number}: expected finite numbers as features, got {','.join(row)!r}")
-            yield found
-
-
-def _number(numbers: dict[str, int], edges: _Table, name: str) -> int:
+def _number(numbers: dict[str, int], edges: CsvTable, name: str) -> int:
     if name not in numbers:
         raise DataError(f"{edges.path}: expected ids of the nodes' file, got {name!r}; add the node, or leave the edge out")
     return numbers[name]
@@ -159,7 +117,7 @@ def _double(names: list[str]) -> str:
     return Counter(names).most_common(1)[0][0]
 
 
-def _edges(ends: Integers, table: _Table, directed: bool) -> tuple[Integers, NDArray[np.float32] | None]:
+def _edges(ends: Integers, table: CsvTable, directed: bool) -> tuple[Integers, NDArray[np.float32] | None]:
     """The edges and their features, self loops and doubles left out."""
     nodes = int(ends.max()) + 1 if ends.size else 1
     if table.header == list(table.wanted) or len(table.header) == 2:
@@ -179,7 +137,7 @@ def _edges(ends: Integers, table: _Table, directed: bool) -> tuple[Integers, NDA
     return ends[:, first], features[first]
 
 
-def _parts(table: _Table, labels: Integers) -> list[Integers]:
+def _parts(table: CsvTable, labels: Integers) -> list[Integers]:
     """Nodes to learn from, to choose by and to be judged on; without a column for it, all that have labels are the first."""
     if "split" not in table.header:
         return [np.flatnonzero(labels >= 0), np.zeros(0, np.int64), np.zeros(0, np.int64)]

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from saccade.config import Positive, Share
+from saccade.data.csv_tables import CsvTable
 from saccade.data.examples import Picture, Splits
-from saccade.data.graphs import _Table
 from saccade.errors import DataError, UsageError
 
 MOST_HELD_OUT = 2000
@@ -143,7 +143,7 @@ def _in_table(place: Path) -> list[tuple[Path, str, str]]:
     if place.suffix.lower() != ".csv":
         found = "a file of another kind" if place.exists() else "nothing"
         raise DataError(f"{place}: expected {FORMATS}, got {found}")
-    table = _Table(place, ("path", "label"))
+    table = CsvTable(place, ("path", "label"))
     paths, labels = table.column("path"), table.column("label")
     groups = table.column("group") if "group" in table.header else [""] * len(paths)
     for number, (path, label) in enumerate(zip(paths, labels, strict=True), 2):

@@ -1,0 +1,52 @@
+"""CSV files whose first line names the columns, some of which are expected and all others are numbers."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.errors import DataError
+
+
+class CsvTable:
+    """A CSV file: its header, and its rows as texts."""
+
+    def __init__(self, path: Path, wanted: tuple[str, ...]) -> None:
+        self.path, self.wanted = path, wanted
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                header, *self.rows = [row for row in csv.reader(file, strict=True) if row] or [[]]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DataError(f"{path}: cannot be read as CSV in UTF-8 ({reason})") from None
+        self.header = [name.strip() for name in header]
+        for name in wanted:
+            if name not in self.header:
+                raise DataError(
+                    f"{path}: expected a column {name!r} in the first line, got {', '.join(header) or 'nothing'}"
+                )
+        for number, row in enumerate(self.rows, 2):
+            if len(row) != len(header):
+                raise DataError(f"{path}: row {number}: expected {len(header)} columns, got {len(row)}; mend the row")
+
+    def column(self, name: str) -> list[str]:
+        """The texts of a column."""
+        place = self.header.index(name)
+        return [row[place].strip() for row in self.rows]
+
+    def numbers(self, without: tuple[str, ...]) -> NDArray[np.float32]:
+        """All other columns, (rows, columns)."""
+        places = [place for place, name in enumerate(self.header) if name not in without]
+        return np.array(list(self._numbers(places)), np.float32).reshape(len(self.rows), len(places))
+
+    def _numbers(self, places: list[int]) -> Iterator[list[float]]:
+        for number, row in enumerate(self.rows, 2):
+            try:
+                found = [float(row[place]) for place in places]
+            except ValueError:
+                found = [float("nan")]
+            if not np.isfinite(np.array(found).astype(np.float32)).all():
+                raise DataError(f"{self.path}: row {number}: expected finite numbers as features, got {','.join(row)!r}")
+            yield found
