@@ -1,4 +1,4 @@
-"""Point clouds by equivariant layers (Zaheer et al. 2017, section 4.1.3).
+"""Point clouds by equivariant layers (Zaheer et al. 2017).
 
 Reads: the points of a cloud, in no order, by their coordinates.
 Attends: in every layer each point to the largest of each feature among all points.

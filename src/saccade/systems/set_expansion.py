@@ -1,4 +1,4 @@
-"""Set expansion: what else belongs to a set, by the margin of a function on sets (Zaheer et al. 2017, section 4.2).
+"""Set expansion: what else belongs to a set, by the margin of a function on sets (Zaheer et al. 2017).
 
 Reads: some words of a set, in no order.
 Attends: the sum of their vectors to every word there is: score(x | X) = f({x} ∪ X) − f(X).

@@ -1,4 +1,4 @@
-"""The odd one out of a set, by equivariant layers and a margin (Zaheer et al. 2017, sections 2.4 and 4.4).
+"""The odd one out of a set, by equivariant layers and a margin (Zaheer et al. 2017).
 
 Reads: the items of a set, rows of features or pictures, each by itself.
 Attends: in every layer each item to what all of them have in common, their mean or their maximum.
