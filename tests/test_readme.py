@@ -9,22 +9,31 @@ from pathlib import Path
 
 import pytest
 
-from .made import cora, multi30k, sst2
+from .made import cora, fashion_mnist, mnist, multi30k, sst2
+from .made_texts import imdb
 
 README = Path(__file__).parent.parent / "README.md"
 DATES = ["data.train_size=60", "data.valid_size=5", "data.test_size=5"]
 RECURRENT = ["model.embedding=8", "model.hidden=8"]
 TRANSFORMER = ["model.width=8", "model.heads=2", "model.hidden=8", "tokens.size=300"]
-DOCS = ["architecture", "pooling", "runs", "translation"]
 SHORT = ["train.steps=2", "train.threads=1", "search.max_length=12"]
+# What is trained that does not write text, and what makes it small.
+OTHERS = {
+    "gat-": [],
+    "attention_mil": ["model.widths=[8]"],
+    "mnist-bags": ["data.bags=8", "data.test_bags=4", "model.widths=[8]", "train.max_tokens=20"],
+    "mnist-se": ["data.held_out=10", "model.width=4", "train.max_tokens=8", "train.warmup=0"],
+    "digit-sum": ["data.train_size=60", "data.valid_size=5", "data.test_size=5"],
+    "imdb-han": ["model.embedding=8", "model.hidden=4", "model.attention=4"],
+    "attention": [],
+}
 
 
 def small(line: str) -> list[str]:
     """Words that make a training of the README short."""
-    if "gat" in line:
-        return ["train.steps=2", "train.threads=1"]
-    if "attention" in line:
-        return SHORT
+    for name, words in OTHERS.items():
+        if name in line:
+            return [*words, "train.steps=2", "train.threads=1"]
     if "multi30k" in line or "transformer" in line:
         return TRANSFORMER + SHORT
     return RECURRENT + SHORT + (DATES if "data.train=" not in line else [])
@@ -56,7 +65,9 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "reviews.tsv").write_text("".join(f"film {n}\t{'good' if n % 2 else 'bad'}\n" for n in range(40)))
     (place / "my.jsonl").write_text("".join(f'{{"source": "{n} mal", "target": "{n} times"}}\n' for n in range(40)))
     (place / "corpus.de").write_text("".join(f"{n} mal\n" for n in range(40)))
-    for made in (multi30k, sst2, cora):
+    rows = "".join(f"{n // 3},{'yes' if n // 3 % 2 else 'no'},{n % 5},{n % 7}\n" for n in range(60))
+    (place / "bags.csv").write_text("bag,label,size,weight\n" + rows)
+    for made in (multi30k, sst2, cora, imdb, mnist, fashion_mnist):
         made(place / "data")
     (place / "corpus.en").write_text("".join(f"{n} times\n" for n in range(40)))
     return place
@@ -80,7 +91,7 @@ def test_every_command_runs(workplace: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/runs.md", "docs/translation.md", "docs/pooling.md"],
+    ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted((README.parent / "docs").glob("*.md")))],
 )
 def test_links_lead_somewhere(page: str) -> None:
     path = README.parent / page
