@@ -1,6 +1,6 @@
 """Bags to labels: sets of instances of which only the whole has a label. Scales, batches, prediction and pictures."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from saccade.evaluation.labels import auc
 from saccade.search import Config as SearchConfig
 from saccade.tasks.instances import Scale, instances, named
 from saccade.tasks.labels import Labels, LabelTask, Metric
-from saccade.tasks.prediction import Prediction
+from saccade.tasks.prediction import Prediction, nothing
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "bags"
@@ -89,26 +89,16 @@ class Task(LabelTask):
         """The bag that a line names: one of the run's own data by its number, or one of a file."""
         return named(text, self.scale.shape, self.examples)
 
-    def predict(
-        self,
-        model: Any,
-        texts: Iterable[str],
-        search_config: SearchConfig,
-        *,
-        looks: bool = False,
-        groups: Sequence[str] = ("",),
-    ) -> Iterator[list[Prediction]]:
-        """The most probable labels of each bag that a line names; an empty line gives an empty one."""
-        for text in texts:
-            if not text.strip():
-                yield [Prediction("", 0.0, True, [], {})]
-                continue
-            bag = self.named(text)
-            batch = joined([Bag(self.scale(bag.items), "")], [0])
-            with torch.inference_mode():
-                logs = model.eval()(batch).log_softmax(-1)[0]
-                seen = model.glance(batch) if looks else {}
-            yield self.ranked(logs, {name: weights.view(1, 1, -1) for name, weights in seen.items()}, search_config.n_best)
+    def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
+        """The most probable labels of the bag that a line names."""
+        if not text.strip():
+            return nothing()
+        bag = self.named(text)
+        batch = joined([Bag(self.scale(bag.items), "")], [0])
+        with torch.inference_mode():
+            logs = model(batch).log_softmax(-1)[0]
+            seen = model.glance(batch) if looks else {}
+        return self.ranked(logs, {name: weights.view(1, 1, -1) for name, weights in seen.items()}, count)
 
     def evaluate(
         self, model: Any, examples: Sequence[Any], config: SearchConfig, tick: Callable[[int], None] = lambda done: None

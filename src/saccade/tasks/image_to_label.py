@@ -23,7 +23,7 @@ from saccade.search import Config as SearchConfig
 from saccade.systems.system import Labeler
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.numbered import numbered
-from saccade.tasks.prediction import Prediction
+from saccade.tasks.prediction import Prediction, nothing
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "images"
@@ -158,7 +158,7 @@ class Task(LabelTask):
                     own = {name: weights[place] for name, weights in seen.items()}
                     yield self.ranked(logs[place], own, search_config.n_best)
                 else:
-                    yield [Prediction("", 0.0, True, [], {})]
+                    yield nothing()
 
     def picture(self, line: str) -> Picture:
         """The picture of this path, or of this number among the run's own."""

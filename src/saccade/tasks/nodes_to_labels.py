@@ -21,7 +21,7 @@ from saccade.errors import DataError, UnknownName
 from saccade.layers.nodes import NodeBatch
 from saccade.search import Config as SearchConfig
 from saccade.tasks.labels import Labels, LabelTask, Metric
-from saccade.tasks.prediction import Prediction
+from saccade.tasks.prediction import Prediction, nothing
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "a graph"
@@ -159,7 +159,7 @@ class Task(LabelTask):
             if line:
                 yield self.ranked(next(logs), self._looks(seen, numbers[line]), search_config.n_best)
             else:
-                yield [Prediction("", 0.0, True, [], {})]
+                yield nothing()
 
     def _looks(self, seen: Mapping[str, AttendedEdges], node: int) -> dict[str, Tensor]:
         """The weights of the edges into a node, its self loop first, (H, 1, neighbors + 1)."""

@@ -1,6 +1,6 @@
 """What all tasks share whose models write no text: nothing is searched for, and an answer is given in one way only."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -8,6 +8,7 @@ from torch import Tensor
 from saccade.errors import UsageError
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
+from saccade.tasks.prediction import Prediction
 
 
 class PlainTask:
@@ -18,6 +19,23 @@ class PlainTask:
 
     writes_text: ClassVar[bool] = False
     "There is nothing to search for."
+
+    def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
+        """What is said of one line, the `count` best of it."""
+        raise NotImplementedError(f"{type(self).__name__} must define answer(model, text, count)")
+
+    def predict(
+        self,
+        model: Any,
+        texts: Iterable[str],
+        search_config: SearchConfig,
+        *,
+        looks: bool = False,
+        groups: Sequence[str] = ("",),
+    ) -> Iterator[list[Prediction]]:
+        """What is said of each line, one after the other."""
+        for text in texts:
+            yield self.answer(model.eval(), text, search_config.n_best, looks=looks)
 
     def evaluate(
         self, model: Any, examples: Sequence[Any], config: SearchConfig, tick: Callable[[int], None] = lambda done: None

@@ -15,3 +15,8 @@ class Prediction:
     labels: list[str]
     looks: dict[str, Tensor]
     group: str = ""
+
+
+def nothing() -> list[Prediction]:
+    """What is said of an empty line."""
+    return [Prediction("", 0.0, True, [], {})]

@@ -1,6 +1,6 @@
 """Sets to items: which thing of a set is meant, such as the one that does not belong; it is marked."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -18,7 +18,7 @@ from saccade.evaluation.ranks import choice_scores
 from saccade.search import Config as SearchConfig
 from saccade.tasks.instances import Scale, instances, named
 from saccade.tasks.plain import PlainTask
-from saccade.tasks.prediction import Prediction
+from saccade.tasks.prediction import Prediction, nothing
 from saccade.tasks.set_items import SAMPLE, Scaled
 from saccade.view.trace import Look, Scene, Side
 
@@ -122,29 +122,19 @@ class Task(PlainTask):
         whole = scores["all"]
         return [-whole["loss"]] if self.config.metric == "loss" else [whole["accuracy"], -whole["loss"]]
 
-    def predict(
-        self,
-        model: Any,
-        texts: Iterable[str],
-        search_config: SearchConfig,
-        *,
-        looks: bool = False,
-        groups: Sequence[str] = ("",),
-    ) -> Iterator[list[Prediction]]:
-        """The places, from 0 on, of the items that belong least; an empty line gives an empty one."""
-        for text in texts:
-            if not text.strip():
-                yield [Prediction("", 0.0, True, [], {})]
-                continue
-            bag = named(text, self.scale.shape, self.examples)
-            with torch.inference_mode():
-                weights = model.eval().glance(joined([Bag(self.scale(bag.items), "")], [0]))
-            logs, places = next(iter(weights.values())).log().topk(min(search_config.n_best, len(bag.items)))
-            own = {name: seen.reshape(1, 1, -1) for name, seen in weights.items()} if looks else {}
-            yield [
-                Prediction(str(place), log, True, [str(place)], own)
-                for log, place in zip(logs.tolist(), places.tolist(), strict=True)
-            ]
+    def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
+        """The places, from 0 on, of the items that belong least."""
+        if not text.strip():
+            return nothing()
+        bag = named(text, self.scale.shape, self.examples)
+        with torch.inference_mode():
+            weights = model.glance(joined([Bag(self.scale(bag.items), "")], [0]))
+        logs, places = next(iter(weights.values())).log().topk(min(count, len(bag.items)))
+        own = {name: seen.reshape(1, 1, -1) for name, seen in weights.items()} if looks else {}
+        return [
+            Prediction(str(place), log, True, [str(place)], own)
+            for log, place in zip(logs.tolist(), places.tolist(), strict=True)
+        ]
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None

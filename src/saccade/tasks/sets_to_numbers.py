@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -19,7 +19,7 @@ from saccade.evaluation.numbers import Floats, number_scores
 from saccade.search import Config as SearchConfig
 from saccade.tasks.lengths import bounds
 from saccade.tasks.plain import PlainTask
-from saccade.tasks.prediction import Prediction
+from saccade.tasks.prediction import Prediction, nothing
 from saccade.tasks.set_items import SetItems
 from saccade.view.trace import Look, Scene, Side
 
@@ -166,27 +166,17 @@ class Task(PlainTask):
         whole = scores["all"]
         return [-whole["mae"]] if self.config.metric == "mae" else [whole["exact"], -whole["mae"]]
 
-    def predict(
-        self,
-        model: Any,
-        texts: Iterable[str],
-        search_config: SearchConfig,
-        *,
-        looks: bool = False,
-        groups: Sequence[str] = ("",),
-    ) -> Iterator[list[Prediction]]:
-        """The number of the set on each line; an empty line is the empty set where items are words."""
-        for text in texts:
-            example = self.items.named(text, lambda: self.examples())
-            if example is None:
-                yield [Prediction("", 0.0, True, [], {})]
-                continue
-            corpus = SetCorpus(*self.items.encoded([example]), np.zeros(1))
-            number = self.scale.text(float(self.said(model, corpus)[0]))
-            with torch.inference_mode():
-                seen = model.eval().glance(corpus.batch([0])) if looks else {}
-            own = {name: weights.reshape(1, 1, -1) for name, weights in seen.items()}
-            yield [Prediction(number, 0.0, True, [number], own)]
+    def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
+        """The number of the set on a line; an empty line is the empty set where items are words."""
+        example = self.items.named(text, lambda: self.examples())
+        if example is None:
+            return nothing()
+        corpus = SetCorpus(*self.items.encoded([example]), np.zeros(1))
+        number = self.scale.text(float(self.said(model, corpus)[0]))
+        with torch.inference_mode():
+            seen = model.glance(corpus.batch([0])) if looks else {}
+        own = {name: weights.reshape(1, 1, -1) for name, weights in seen.items()}
+        return [Prediction(number, 0.0, True, [number], own)]
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Any] | None = None

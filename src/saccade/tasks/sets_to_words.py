@@ -1,6 +1,6 @@
 """Sets to words: some words of a set, and the words that belong to it, ranked among all there are."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -129,29 +129,20 @@ class Task(PlainTask):
         """What the best checkpoint is chosen by, larger is better."""
         return [scores["all"][self.config.metric]]
 
-    def predict(
-        self,
-        model: Any,
-        texts: Iterable[str],
-        search_config: SearchConfig,
-        *,
-        looks: bool = False,
-        groups: Sequence[str] = ("",),
-    ) -> Iterator[list[Prediction]]:
-        """The words that belong most to those on each line, `n_best` of them."""
-        for text in texts:
-            corpus = WordCorpus(self._rows([text]), np.zeros(1, dtype=np.int64))
-            ((_, scores),) = self.ranking(model, corpus)
-            logs, words = torch.from_numpy(scores).double().log_softmax(-1).sort(descending=True, stable=True)
-            with torch.inference_mode():
-                seen = model.glance(corpus.batch([0])) if looks else {}
-            shown = words[:SHOWN]
-            own = {name: weights[0, shown].reshape(1, 1, -1) for name, weights in seen.items()}
-            labels = [self._word(word) for word in shown.tolist()]
-            yield [
-                Prediction(self._word(word), log, True, labels, own)
-                for word, log in zip(words[: search_config.n_best].tolist(), logs.tolist(), strict=False)
-            ]
+    def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
+        """The words that belong most to those on a line."""
+        corpus = WordCorpus(self._rows([text]), np.zeros(1, dtype=np.int64))
+        ((_, scores),) = self.ranking(model, corpus)
+        logs, words = torch.from_numpy(scores).double().log_softmax(-1).sort(descending=True, stable=True)
+        with torch.inference_mode():
+            seen = model.glance(corpus.batch([0])) if looks else {}
+        shown = words[:SHOWN]
+        own = {name: weights[0, shown].reshape(1, 1, -1) for name, weights in seen.items()}
+        labels = [self._word(word) for word in shown.tolist()]
+        return [
+            Prediction(self._word(word), log, True, labels, own)
+            for word, log in zip(words[:count].tolist(), logs.tolist(), strict=False)
+        ]
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
