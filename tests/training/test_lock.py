@@ -87,7 +87,14 @@ def test_worker_does_not_hold_the_lock_of_a_dead_trainer(tmp_path: Path) -> None
     note = tmp_path / "worker"
 
     def fork_worker() -> None:
-        note.write_text(str(start(lambda: time.sleep(60))))
+        reading, writing = os.pipe()
+
+        def work() -> None:
+            os.write(writing, b"runs")
+            time.sleep(60)
+
+        note.write_text(str(start(work)))
+        assert os.read(reading, 4) == b"runs"  # a worker lets go when it first runs, which a busy machine may put off
 
     kill(holder(tmp_path, fork_worker))
     try:
