@@ -30,7 +30,7 @@ def two_at(scene: Scene) -> Scene:
 
 EXPECTED = {
     "words": (one_at("words"), "text"),
-    "neighbors": (one_at("neighbors"), "bars"),
+    "neighbors": (one_at("neighbors"), "neighborhood"),
     "instances": (one_at("instances"), "bars"),
     "channels": (one_at("channels"), "matrix"),
     "several queries": (two_at(one_at("words")), "matrix"),

@@ -11,7 +11,7 @@ from PIL import Image
 from saccade.view import save_picture
 from saccade.view.trace import Trace
 
-from .traces import HOSTILE, bag, document, hostile, hostile_ones, large, plain, trace
+from .traces import HOSTILE, bag, document, hostile, hostile_ones, large, neighborhood, plain, trace
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 if TYPE_CHECKING:
@@ -312,6 +312,24 @@ def test_pictures_are_shown_as_pictures(browser: "Browser", tmp_path: Path) -> N
         bars = opened.page.locator("#drawing .bars > div")
         assert bars.count() == 60
         assert bars.first.inner_text().split()[0] == "n0"
+
+
+def test_a_node_stands_among_its_neighbors(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(neighborhood(45))) as opened:
+        nodes, lines = (opened.page.locator(f"#drawing .around {each}") for each in ("g", "line"))
+        assert (nodes.count(), lines.count()) == (41, 40)
+        assert "4 more neighbors" in opened.text("#meaning")
+        assert nodes.first.text_content() == "n0itself 0"
+        nodes.first.hover()
+        opened.said("n0 looked at n0 with 0")
+        nodes.nth(1).hover()
+        opened.said("n0 looked at n44")
+        widths = lines.evaluate_all("all => all.map(each => parseFloat(getComputedStyle(each).strokeWidth))")
+        assert widths == sorted(widths, reverse=True)
+        assert widths[0] == pytest.approx(14.5, abs=0.1)
+        nodes.first.focus()
+        opened.page.keyboard.press("ArrowRight")
+        opened.said("n0 looked at n44")
 
 
 def test_hostile_text_stays_text_in_every_drawing(browser: "Browser", tmp_path: Path) -> None:

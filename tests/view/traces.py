@@ -74,6 +74,13 @@ def bag(count: int = 12, grid: tuple[int, int] | None = None, pictures: bool = T
     return Scene("a bag", {"bag": side, "label": Side("label", ["positive"])}, [Look("pool", "label", "bag", weights)])
 
 
+def neighborhood(count: int = 6) -> Scene:
+    """A node that gives itself nothing, and its neighbors the more the later they come."""
+    rising = np.arange(count, dtype=np.float32)
+    sides = {"node": Side("node", ["n0"]), "neighbors": Side("neighbors", [f"n{place}" for place in range(count)])}
+    return Scene("a node", sides, [Look("layer 1", "node", "neighbors", (rising / rising.sum())[None, None])])
+
+
 def hostile_ones() -> list[Scene]:
     """A look of every drawing, all its texts hostile."""
     text, count = "".join(HOSTILE), len(HOSTILE)

@@ -189,18 +189,18 @@ DRAWINGS = (
         svg=lambda shown: running.svg(_text(shown), _title(shown), shown.notes),
     ),
     Drawing(
-        name="bars",
+        name="neighborhood",
         fits=_one_looks_at("neighbors"),
         terminal=lambda shown, screen: neighborhood.terminal(shown.names, _row(shown), screen),
         svg=lambda shown: neighborhood.svg(shown.names, _row(shown), _title(shown), shown.notes),
-        page=lambda scene, look: {"most": neighborhood.MOST, "sorted": True},
+        page=lambda scene, look: {"most": neighborhood.MOST},
     ),
     Drawing(
         name="bars",
         fits=_one_looks_at("instances"),
         terminal=_listed("instances"),
         svg=lambda shown: bars.svg(_names(shown), _row(shown), _title(shown), shown.notes, "instances"),
-        page=lambda scene, look: {"most": bars.MOST, "sorted": False},
+        page=lambda scene, look: {"most": bars.MOST},
     ),
     Drawing(
         name=MATRIX,

@@ -29,13 +29,11 @@ def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Seque
     x, y = wide / 2, top + RADIUS + 40
     most = max([*weights, 1e-12])
     lines, places = [], []
-    for number, place in enumerate(order):
-        angle = 2 * math.pi * number / max(len(order), 1) - math.pi / 2
-        across, down = x + RADIUS * math.cos(angle), y + RADIUS * math.sin(angle)
-        share = weights[place] / most
+    for place, (right, down) in zip(order, ring(len(order)), strict=True):
+        end, share = (x + RADIUS * right, y + RADIUS * down), weights[place] / most
         stroke = colors.hexadecimal(colors.ramp(0.85 * (1 - share)))
-        lines.append(segments([(x, y, across, down)], {"stroke": stroke, "stroke-width": 0.5 + THICKEST * share}))
-        places += _neighbor(names[place], weights[place], across, down, angle)
+        lines.append(segments([(x, y, *end)], {"stroke": stroke, "stroke-width": 0.5 + THICKEST * share}))
+        places += _neighbor(names[place], weights[place], *end, 1 if right > 0 else -1)
     half = 4.0 * max(columns(names[0]), 12)
     paper = element("rect", {"x": x - half, "y": y + 20, "width": 2 * half, "height": 36, "fill": PAPER})
     middle = [
@@ -47,11 +45,15 @@ def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Seque
     return document(wide, y + RADIUS + 60, title, *heading(title, notes), *lines, *places, *middle)
 
 
-def _neighbor(name: str, weight: float, x: float, y: float, angle: float) -> list[str]:
+def ring(count: int) -> list[tuple[float, float]]:
+    """Places on a circle around 0, clockwise from the top: as many right as left, and names beside them never touch."""
+    right = (count + 1) // 2
+    down = [2 * (number + 0.5) / right - 1 for number in range(right)]
+    up = [1 - 2 * (number + 0.5) / (count - right) for number in range(count - right)]
+    return [(side * math.sqrt(1 - y * y), y) for side, half in ((1, down), (-1, up)) for y in half]
+
+
+def _neighbor(name: str, weight: float, x: float, y: float, side: int) -> list[str]:
     """A dot with its name and weight, written away from the middle."""
-    side = math.cos(angle)
-    anchor = "start" if side > 0.2 else "end" if side < -0.2 else "middle"
-    beside = 12 if anchor == "start" else -12 if anchor == "end" else 0
-    above = 4 if anchor != "middle" else 20 if math.sin(angle) > 0 else -12
-    label = text(f"{name} {weight:.3f}", x + beside, y + above, {"text-anchor": anchor, "font-size": 11}, longest=36)
-    return [circle(x, y, 6, {"fill": QUIET}), label]
+    beside = {"text-anchor": "start" if side > 0 else "end", "font-size": 11}
+    return [circle(x, y, 6, {"fill": QUIET}), text(f"{name} {weight:.3f}", x + 12 * side, y + 4, beside, longest=36)]
