@@ -59,6 +59,11 @@ def test_json_lines(name: str) -> None:
     assert read(write(name, '{"de": "a\\tb", "en": "c\\n", "more": [1]}'), own) == [Pair("a\tb", "c\n")]
 
 
+def test_json_lines_of_labeled_texts() -> None:
+    lines = '{"text": "a", "label": "b", "target": "c"}\n{"text": "d", "label": 7}\n{"source": "e", "text": "f", "label": "g"}'
+    assert read(write("a.jsonl", lines), Config()) == [Pair("a", "c"), Pair("d", "7"), Pair("e", "g")]
+
+
 @pytest.mark.parametrize(("one", "other"), [("t.de", "t.en"), ("t.de.gz", "t.en"), ("source", "target.tsv")])
 def test_parallel_text(one: str, other: str) -> None:
     write(one, "ein Haus\nmit\tTab\n")
@@ -111,7 +116,9 @@ BAD = [
     ("a.jsonl", b'["a", "b"]\n', "expected a JSON object, got '[\"a\", \"b\"]'"),
     ("a.jsonl", b"[" * 100_000 + b"\n", "maximum recursion depth"),
     ("a.jsonl", b'{"source": "a", "english": "b"}\n', "got 'source, english'; fix: name the field by data.target="),
-    ("a.jsonl", b'{"source": "a", "target": 7}\n', "expected text as 'target', got '7'"),
+    ("a.jsonl", b'{"source": "a", "target": 7.5}\n', "expected text as 'target', got '7.5'"),
+    ("a.jsonl", b'{"text": "a", "target": "b", "source": 1}\n', "expected text as 'source', got '1'"),
+    ("a.jsonl", b'{"words": "a", "target": "b"}\n', "expected the field 'source' or 'text', got 'words, target'"),
     ("a.jsonl", b'{"source": null, "target": "b"}\n', "expected text as 'source', got 'None'"),
     ("a.jsonl", b'{"source": "a", "target": "b", "group": 3}\n', "expected text as 'group', got '3'"),
     ("a.jsonl", b'{"source": "", "target": "b"}\n', "expected a source, got empty text"),

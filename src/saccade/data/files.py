@@ -1,7 +1,8 @@
 """Text pairs from your own files: TSV, JSON lines, or two files of parallel text, each also gzipped.
 
     data.train=my.tsv              source TAB target, or source TAB target TAB group; no quoting, no header
-    data.train=my.jsonl            one object per line; data.source, data.target and data.group name its fields
+    data.train=my.jsonl            one object per line, {"source": …, "target": …} or {"text": …, "label": …}; data.source,
+                                   data.target and data.group name other fields
     data.train=train.de,train.en   line n of the one is the source of line n of the other
 
 Files are UTF-8, with or without a byte order mark, with LF or CRLF. Empty lines may only stand at the end.
@@ -26,6 +27,7 @@ from saccade.errors import DataError, UsageError
 
 MOST_HELD_OUT = 2000
 SIDES = ("source", "target")
+ALSO = {"source": "text", "target": "label"}  # what files of labeled texts call them
 SHOWN = 3  # bad lines that a summary names
 FORMATS = "my.tsv or my.txt (source TAB target), my.jsonl or my.ndjson, train.de,train.en (parallel text), or .gz of these"
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -48,9 +50,9 @@ class Config:
     held_out: Share = 0.05
     """Share of train that is held out when valid is empty, at most 2000 examples; 0: none."""
     source: str = "source"
-    """JSON field of the text to read."""
+    """JSON field of the text to read; where there is no field of this name, text."""
     target: str = "target"
-    """JSON field of the text to write."""
+    """JSON field of the text to write; where there is no field of this name, label."""
     group: str = "group"
     """JSON field of the group, which objects may lack."""
     skip_bad: bool = False
@@ -225,10 +227,14 @@ def _from_object(row: Row, config: Config) -> Pair:
 
 
 def _field(values: dict[str, object], key: str, name: str) -> str:
-    value = values.get(name)
-    if name not in values:
-        known = _excerpt(", ".join(values).encode("utf-8", "replace"))
-        raise _BadLine(f"expected the field {name!r}, got {known}", fix=f"name the field by data.{key}=…, mend the line")
+    names = [name, ALSO[key]] if name == key and key in ALSO else [name]
+    name = next((each for each in names if each in values), "")
+    if not name:
+        wanted, known = " or ".join(map(repr, names)), _excerpt(", ".join(values).encode("utf-8", "replace"))
+        raise _BadLine(f"expected the field {wanted}, got {known}", fix=f"name the field by data.{key}=…, mend the line")
+    value = values[name]
+    if key == "target" and isinstance(value, int):  # labels are often numbered
+        return str(value)
     if not isinstance(value, str):
         raise _BadLine(f"expected text as {name!r}, got {_excerpt(repr(value).encode('utf-8', 'replace'))}")
     if not value.isascii() and SURROGATE.search(value):  # JSON can write half a pair, UTF-8 cannot
