@@ -60,7 +60,9 @@ def test_json_lines(name: str) -> None:
 
 
 def test_json_lines_of_labeled_texts() -> None:
-    lines = '{"text": "a", "label": "b", "target": "c"}\n{"text": "d", "label": 7}\n{"source": "e", "text": "f", "label": "g"}'
+    lines = (
+        '{"text": "a", "label": "b", "target": "c"}\n{"text": "d", "label": 7}\n{"source": "e", "text": "f", "label": "g"}'
+    )
     assert read(write("a.jsonl", lines), Config()) == [Pair("a", "c"), Pair("d", "7"), Pair("e", "g")]
 
 

@@ -21,6 +21,7 @@ from saccade.training.checkpoints import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
 from saccade.training.run import Run, average
+from saccade.training.settings import resolve
 from saccade.training.train import train
 from saccade.training.trainer import NotFinite
 
@@ -262,10 +263,17 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
 def test_a_run_without_validation_data_trains_and_has_no_best(tmp_path: Path) -> None:
     (tmp_path / "my.tsv").write_text("".join(f"abc{n}\tcba{n}\n" for n in range(30)))
-    from saccade.training.settings import resolve
-
     words = ["data.held_out=0", f"data.train={tmp_path / 'my.tsv'}", "train.steps=3", "train.threads=1", "model.hidden=8"]
     run = train(tmp_path / "run", resolve({"system": "bahdanau"}, words), Quiet())
     assert [line["event"] for line in lines(run.path)] == ["step"]
     assert not (run.path / "checkpoints" / "BEST").exists()
     assert run.model(run.task())[1].step == 3
+
+
+@pytest.mark.parametrize(
+    ("system", "kind"), [("han", "word"), ("atae_lstm", "word"), ("deep_sets", "word"), ("bahdanau", "char")]
+)
+def test_a_system_takes_the_tokens_that_suit_it(system: str, kind: str) -> None:
+    assert resolve({"system": system}, ["data.train=my.tsv"]).tokens.kind == kind
+    assert resolve({"system": system}, ["data.train=my.tsv", "tokens.kind=bpe"]).tokens.kind == "bpe"
+    assert resolve({"system": system, "tokens": {"kind": "char"}}, ["data.train=my.tsv"]).tokens.kind == "char"

@@ -38,7 +38,8 @@ class Config:
 
     kind: Literal["char", "word", "bpe", "imported"] = "char"
     """char: each Unicode code point; word: runs of letters and digits, and each punctuation mark; bpe: byte pairs;
-    imported: those that came with published weights (`saccade import`), which are not learned here."""
+    imported: those that came with published weights (`saccade import`), which are not learned here.
+    Systems that label texts or read sets take word unless told."""
     size: Positive = 8000
     """Largest vocabulary, the four special tokens included; of bpe the size aimed at."""
     min_count: Positive = 1

@@ -17,6 +17,7 @@ from saccade.tasks.text_to_label import TextCorpus
 from saccade.view.trace import Scene
 
 DATA = "texts"
+TOKENS = "word"
 BETWEEN = " | "
 
 

@@ -19,6 +19,7 @@ from saccade.view.labels import fit
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "texts"
+TOKENS = "word"
 WINDOW = 2000  # texts that are encoded together
 SHORT = 24  # columns of the short form of a sentence
 

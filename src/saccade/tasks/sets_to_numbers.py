@@ -24,6 +24,7 @@ from saccade.tasks.set_items import SetItems
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "sets"
+TOKENS = "word"
 FILE = "numbers.json"
 MOST_DIGITS = 6  # after the point
 

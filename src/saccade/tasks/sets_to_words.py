@@ -22,6 +22,7 @@ from saccade.tasks.prediction import Prediction
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "texts"
+TOKENS = "word"
 WITHIN = (10, 100)  # first places among which a word counts as found
 SHOWN = 20  # words of a picture
 

@@ -26,6 +26,7 @@ from saccade.tasks.starting_vectors import start
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "texts"
+TOKENS = "word"
 WINDOW = 2000  # inputs that are sorted by length and read together
 
 

@@ -100,6 +100,8 @@ def _settings(table: Table) -> Settings:
     dataset = sections["data"].pop("name", _own(table))
     if not isinstance(dataset, str):
         raise UsageError(f"data.name: expected a name, got {dataset!r}")
+    usual = getattr(tasks.load(systems.load(table["system"]).TASK), "TOKENS", None)
+    sections["tokens"] = {**({"kind": usual} if usual else {}), **sections["tokens"]}
     sections["model"] = _with_preset(table["system"], sections["model"])
     built: Table = {name: config.build(kind, sections[name], name) for name, kind in kinds(table["system"], dataset).items()}
     return Settings(table["system"], dataset, **built)
