@@ -271,7 +271,7 @@ def test_a_run_without_validation_data_trains_and_has_no_best(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("system", "kind"), [("han", "word"), ("atae_lstm", "word"), ("deep_sets", "word"), ("bahdanau", "char")]
+    ("system", "kind"), [("han", "word"), ("atae_lstm", "word"), ("deep_sets", "word"), ("luong", "char")]
 )
 def test_a_system_takes_the_tokens_that_suit_it(system: str, kind: str) -> None:
     assert resolve({"system": system}, ["data.train=my.tsv"]).tokens.kind == kind

@@ -1,7 +1,7 @@
 """What stands around a model of one kind: how examples become batches, predictions become scores, looks become pictures.
 
 A task's module holds `Config`, `Task` and `DATA`, the kind of data that it reads (a key of `saccade.data.KINDS`);
-perhaps `TOKENS`, the kind of tokens where none is asked for (else those of `saccade.data.tokenizers`). A system names its task.
+perhaps `TOKENS`, the kind of tokens where none is named (else that of `saccade.data.tokenizers`). A system names its task.
 """
 
 import importlib
