@@ -28,7 +28,8 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
     """A label for each bag, and the weight of each instance in it.
 
     `pool` is attention, gated, mean or max; `widths` are the layers that read an instance; `steps`, `batch` (instances an
-    update), `rate` and `weight_decay` are for Adam; `seed` decides all that is left to chance.
+    update), `rate` and `weight_decay` are for Adam; features count up to `farthest` deviations from their mean (0: without
+    end); `seed` decides all that is left to chance.
 
     After `fit`: `classes_`, `model_`, `n_features_in_`.
     """
@@ -43,6 +44,7 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
         batch: int = 100,
         rate: float = 5e-4,
         weight_decay: float = 5e-3,
+        farthest: float = 0.0,
         seed: int = 0,
     ) -> None:
         self.pool = pool
@@ -53,6 +55,7 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
         self.batch = batch
         self.rate = rate
         self.weight_decay = weight_decay
+        self.farthest = farthest
         self.seed = seed
 
     def fit(self, X: Sequence[ArrayLike], y: ArrayLike) -> Self:
@@ -65,7 +68,7 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
             raise ShapeError(f"expected a label for each of {len(found)} bags, got {len(labels)}")
         if len(self.classes_) < 2:
             raise UsageError(f"expected at least 2 different labels, got {len(self.classes_)}")
-        self._scale = Scale.of(found)
+        self._scale = Scale.of(found, self.farthest)
         self.n_features_in_ = self._scale.shape[0]
         config = Config(pool=self.pool, widths=self.widths, hidden=self.hidden, dropout=self.dropout)  # type: ignore[arg-type]
         train = TrainConfig(

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.config import Amount
 from saccade.data import tokenizers
 from saccade.data.batches import cut
 from saccade.data.examples import Bag, Splits
@@ -26,8 +27,10 @@ DATA = "bags"
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What counts as best."""
+    """How features are scaled, and what counts as best."""
 
+    farthest: Amount = 0.0
+    "Deviations from the mean beyond which a feature counts no more: tames features with rare large values; 0: all counts."
     metric: Metric = "accuracy"
     "What the best checkpoint is chosen by: accuracy, macro_f1, auc or loss."
 
@@ -60,7 +63,7 @@ class Task(LabelTask):
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the labels and the scale from the training data."""
-        return cls(config, Labels.of(splits), Scale.of(splits.train))
+        return cls(config, Labels.of(splits), Scale.of(splits.train, config.farthest))
 
     def save(self, run: Path) -> None:
         """Write both into the run."""

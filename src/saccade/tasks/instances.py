@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,11 @@ class Scale:
     shape: tuple[int, ...]
     mean: list[float]
     deviation: list[float]
+    farthest: float = 0.0
+    """Numbers farther from 0 are brought back to this; 0: they stay."""
 
     @classmethod
-    def of(cls, found: Sequence[Bag]) -> "Scale":
+    def of(cls, found: Sequence[Bag], farthest: float = 0.0) -> "Scale":
         """That of the bags to learn from, whose instances must all have one shape."""
         shapes = {bag.items.shape[1:] for bag in found}
         if len(shapes) != 1:
@@ -34,24 +36,23 @@ class Scale:
         items = np.concatenate([bag.items for bag in found]).astype(np.float64)
         axes = 0 if items.ndim == 2 else None
         mean, deviation = np.atleast_1d(items.mean(axes)), np.atleast_1d(items.std(axes))
-        return cls(shapes.pop(), mean.tolist(), np.where(deviation > 0, deviation, 1.0).tolist())
+        return cls(shapes.pop(), mean.tolist(), np.where(deviation > 0, deviation, 1.0).tolist(), farthest)
 
     def __call__(self, items: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
         mean, deviation = (np.array(one, dtype=np.float32) for one in (self.mean, self.deviation))
         scaled: np.ndarray[Any, np.dtype[np.float32]] = (items - mean) / deviation
-        return scaled
+        return scaled.clip(-self.farthest, self.farthest) if self.farthest else scaled
 
     def save(self, run: Path) -> None:
         """Write it into the run."""
-        told = {"shape": self.shape, "mean": self.mean, "deviation": self.deviation}
-        (run / FILE).write_text(json.dumps(told) + "\n", encoding="utf-8")
+        (run / FILE).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, run: Path) -> "Scale":
         """Read it again."""
         try:
             told = json.loads((run / FILE).read_text(encoding="utf-8"))
-            return cls(tuple(told["shape"]), told["mean"], told["deviation"])
+            return cls(tuple(told["shape"]), told["mean"], told["deviation"], told.get("farthest", 0.0))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise DataError(f"{run / FILE}: cannot be read ({error}); put the file back or train anew") from None
 
