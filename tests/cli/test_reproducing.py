@@ -216,8 +216,8 @@ def test_page_gets_the_table_and_keeps_the_rest(mine: Path, capsys: pytest.Captu
 
 
 def test_markdown_is_a_table(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = here("reproduce mine.toml --seeds 1 --markdown search.beam=2", capsys).out.splitlines()
-    assert lines[0] == "`saccade reproduce mine.toml search.beam=2 --seeds 1`: Scores on a small task."
+    lines = here("reproduce mine.toml --seeds 1 --markdown search.max_length=9", capsys).out.splitlines()
+    assert lines[0] == "`saccade reproduce mine.toml search.max_length=9 --seeds 1`: Scores on a small task."
     rows = [line for line in lines if line.startswith("| ")]
     assert {line.replace("\\|", "").count("|") for line in rows} == {7}
     names = [line.replace("\\|", "¦").split("|")[1].strip() for line in rows]

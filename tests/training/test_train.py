@@ -277,3 +277,13 @@ def test_a_system_takes_the_tokens_that_suit_it(system: str, kind: str) -> None:
     assert resolve({"system": system}, ["data.train=my.tsv"]).tokens.kind == kind
     assert resolve({"system": system}, ["data.train=my.tsv", "tokens.kind=bpe"]).tokens.kind == "bpe"
     assert resolve({"system": system, "tokens": {"kind": "char"}}, ["data.train=my.tsv"]).tokens.kind == "char"
+
+
+def test_a_key_of_another_way_to_search_is_refused() -> None:
+    data = "data.train=my.tsv"
+    with pytest.raises(UsageError, match=r"^search\.beam: says nothing to search\.method=greedy; add search\.method=beam$"):
+        resolve({"system": "luong"}, [data, "search.beam=3"])
+    with pytest.raises(UsageError, match=r"add search\.method=sample"):
+        resolve({"system": "luong"}, [data, "search.method=beam", "search.top_k=3"])
+    assert resolve({"system": "luong"}, [data, "search.method=beam", "search.beam=3"]).search.beam == 3
+    assert resolve({"system": "luong", "search": {"method": "beam"}}, [data, "search.beam=3"]).search.beam == 3

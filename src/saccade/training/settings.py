@@ -12,6 +12,7 @@ from saccade.errors import UnknownName, UsageError
 from saccade.search import Config as SearchConfig
 from saccade.training.config import Config as TrainConfig
 
+METHODS = {"beam": "beam", "temperature": "sample", "top_k": "sample", "top_p": "sample"}  # keys of one way to search
 SECTIONS = ("model", "data", "tokens", "task", "train", "search")
 
 
@@ -72,8 +73,12 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
     if {"train", "nodes"} & given.keys() and given.get("name", own := _own(table)) == own:
         # The user's own files take the place of the recipe's data, whatever keys that had.
         table = {**table, "data": {"name": own}}
-    joined = config.merged(table, over)
-    return _settings(joined)
+    made = _settings(config.merged(table, over))
+    for key in over.get("search", {}):
+        wanted, method = METHODS.get(key), made.search.method
+        if wanted and wanted != method:
+            raise UsageError(f"search.{key}: says nothing to search.method={method}; add search.method={wanted}")
+    return made
 
 
 def _own(table: Mapping[str, Any]) -> str:
