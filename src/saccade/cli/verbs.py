@@ -292,7 +292,9 @@ def search_config(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConf
         if table["method"] == "greedy":
             table["method"] = "beam"
         table["beam"] = max(table["beam"], n_best)
-    return config.build(SearchConfig, table, "search")
+    search = config.build(SearchConfig, table, "search")
+    search.heed(over.get("search", {}))
+    return search
 
 
 def which_of(text: str | None) -> Which | None:

@@ -1,5 +1,6 @@
 """How to search: the method, and what it may spend."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -7,6 +8,8 @@ from annotated_types import Gt, Le
 
 from saccade.config import Amount, Count, Positive, Rate
 from saccade.errors import UsageError
+
+METHODS = {"beam": "beam", "temperature": "sample", "top_k": "sample", "top_p": "sample"}  # keys of one method alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,3 +40,10 @@ class Config:
             raise UsageError(f"n_best: greedy search writes 1 hypothesis, got {self.n_best}; choose method beam or sample")
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(f"n_best: expected at most beam ({self.beam}), got {self.n_best}; widen beam or ask for fewer")
+
+    def heed(self, given: Iterable[str]) -> None:
+        """Refuse keys that someone gave and that say nothing to this method."""
+        for key in given:
+            wanted = METHODS.get(key, self.method)
+            if wanted != self.method:
+                raise UsageError(f"search.{key}: says nothing to search.method={self.method}; add search.method={wanted}")

@@ -12,7 +12,6 @@ from saccade.errors import UnknownName, UsageError
 from saccade.search import Config as SearchConfig
 from saccade.training.config import Config as TrainConfig
 
-METHODS = {"beam": "beam", "temperature": "sample", "top_k": "sample", "top_p": "sample"}  # keys of one way to search
 SECTIONS = ("model", "data", "tokens", "task", "train", "search")
 
 
@@ -74,10 +73,7 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
         # The user's own files take the place of the recipe's data, whatever keys that had.
         table = {**table, "data": {"name": own}}
     made = _settings(config.merged(table, over))
-    for key in over.get("search", {}):
-        wanted, method = METHODS.get(key), made.search.method
-        if wanted and wanted != method:
-            raise UsageError(f"search.{key}: says nothing to search.method={method}; add search.method={wanted}")
+    made.search.heed(over.get("search", {}))
     return made
 
 
