@@ -11,7 +11,7 @@ import pytest
 from saccade.training.trained import Trained
 from saccade.view.trace_file import load
 
-from .commands import TRAIN, apart, here, started
+from .commands import EXAMPLES, TRAIN, apart, here, started
 
 GROUPS = "".join(
     f"{a}{b}\t{text}\t{group}\n"
@@ -240,6 +240,16 @@ def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert shown.count("BLEU") == 2
     assert "reference" in shown
     assert here("compare run", capsys).code == 2
+
+
+def test_runs_of_other_data_are_compared_with_a_note(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("turned.tsv").write_text("".join(f"{line.split()[1]}\t{line.split()[0]}\n" for line in EXAMPLES.splitlines()))
+    assert here(f"{TRAIN.replace('good.tsv', 'turned.tsv')} --out turned", capsys).code == 0
+    answer = here("compare run turned --samples 10", capsys)
+    assert answer.code == 0
+    assert answer.err.startswith("note: turned: learned from other data than run (data.train = ")
+    assert "turned.tsv" in answer.err
+    assert here("compare run run --samples 10", capsys).err == ""
 
 
 def test_translating_can_be_interrupted(place: Path) -> None:

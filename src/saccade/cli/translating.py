@@ -167,6 +167,8 @@ def compare(
     pairs = verbs.part_of(splits, split)
     if not pairs:
         raise DataError(f"{paths[0]}: its {split} data is empty; choose another --split: train, valid or test")
+    for path, run in zip(paths[1:], runs[1:], strict=True):
+        _tell_other_data(f"{path}: learned from other data than {paths[0]}", _learned_from(runs[0]), _learned_from(run))
     tasks = [run.task() for run in runs]
     texts = {str(path): _answers(run, task, pairs, words) for path, run, task in zip(paths, runs, tasks, strict=True)}
     told = paired_bootstrap(texts, [pair.target for pair in pairs], tasks[0].config.bleu_tokens, samples)
@@ -181,6 +183,18 @@ def compare(
         _side_by_side(pairs, texts)
     if out:
         by_length.draw(bins, _whole(told, bins), tasks[0].signatures().get("bleu", ""), out, quiet=machine)
+
+
+def _learned_from(run: Run) -> dict[str, Any]:
+    return {"name": run.settings.dataset, **config.plain(run.settings.data)}
+
+
+def _tell_other_data(about: str, first: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """Another language, say, is judged by the wrong references: whoever asks for it hears of it."""
+    keys = [key for key in first if key in other and first[key] != other[key]]
+    changed = [f"data.{key} = {other[key]!r}, not {first[key]!r}" for key in keys]
+    if changed:
+        print(f"note: {about} ({'; '.join(changed)}); all are judged by the first's test", file=sys.stderr)
 
 
 def _whole(told: Mapping[str, Mapping[str, float | None]], bins: Mapping[str, by_length.Bins]) -> dict[str, float]:
