@@ -1,6 +1,7 @@
 """Settings of all tests: the same examples of hypothesis and the same random numbers every time, whatever ran before."""
 
 import os
+import signal
 import zlib
 
 import pytest
@@ -9,6 +10,11 @@ from hypothesis import settings
 
 settings.register_profile("saccade", derandomize=True, deadline=None, database=None)
 settings.load_profile("saccade")
+
+# In the background of a shell, or under nohup, these are ignored, and so they would be by all processes that tests start.
+for ignored, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, handler)
 
 SEED = int(os.environ.get("SACCADE_TEST_SEED", "0"))
 
