@@ -19,12 +19,12 @@ def perceptron(features: int, widths: tuple[int, ...], dropout: float) -> nn.Seq
     return nn.Sequential(*(part for a, b in sizes for part in (nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout))))
 
 
-def lenet(shape: tuple[int, ...], width: int) -> nn.Sequential:
-    """Two convolutions, each followed by ReLU and a pool of 2 × 2, and a linear layer (LeCun et al. 1998)."""
+def lenet(shape: tuple[int, ...], width: int, dropout: float = 0.0) -> nn.Sequential:
+    """Two convolutions, each followed by ReLU and a pool of 2 × 2, and a linear layer with dropout (LeCun et al. 1998)."""
     first, second = CONVOLUTIONS
     channels = shape[2] if len(shape) == 3 else 1
     layers = [Channels(), nn.Conv2d(channels, first, KERNEL), nn.ReLU(), nn.MaxPool2d(2)]
     layers += [nn.Conv2d(first, second, KERNEL), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
     with torch.no_grad():
         flat = nn.Sequential(*layers)(torch.zeros(1, *shape)).shape[1]
-    return nn.Sequential(*layers, nn.Linear(flat, width), nn.ReLU())
+    return nn.Sequential(*layers, nn.Linear(flat, width), nn.ReLU(), nn.Dropout(dropout))

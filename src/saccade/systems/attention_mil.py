@@ -35,7 +35,7 @@ class Config:
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
     dropout: Share = 0.5
-    "Share of the numbers struck out after each layer in training; none after convolutions."
+    "Share of the numbers struck out after each linear layer in training."
 
 
 class Model(Labeler):
@@ -43,8 +43,8 @@ class Model(Labeler):
 
     def __init__(self, config: Config, shape: tuple[int, ...], labels: int) -> None:
         super().__init__()
-        width = config.widths[-1]
-        self.reader = lenet(shape, width) if len(shape) > 1 else perceptron(shape[0], config.widths, config.dropout)
+        width, drop = config.widths[-1], config.dropout
+        self.reader = lenet(shape, width, drop) if len(shape) > 1 else perceptron(shape[0], config.widths, drop)
         weighs = config.pool in POOLS
         self.pool = POOLS[config.pool](width, config.hidden, config.normalize) if weighs else None
         self.plain = bag_maxima if config.pool == "max" else bag_means
