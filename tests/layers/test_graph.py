@@ -213,6 +213,17 @@ def test_sparse_features_give_the_same(kernels: str, monkeypatch: pytest.MonkeyP
             torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
 
 
+def test_dropout_of_values_leaves_weights_alone() -> None:
+    plain, x, edges = GATConv(12, 8, 3), torch.randn(NODES, 12), drawn()
+    layer = GATConv(12, 8, 3, value_dropout=0.5)
+    layer.load_state_dict(plain.state_dict())
+    torch.testing.assert_close(looked(layer, x, edges).weights(), looked(plain, x, edges).weights())
+    expected, draws = plain(x, edges), torch.stack([layer(x, edges) for _ in range(800)])
+    assert not torch.allclose(draws[0], expected, atol=1e-2)
+    torch.testing.assert_close(draws.mean(0), expected, atol=0.3, rtol=0.0)
+    assert torch.equal(layer.eval()(x, edges), plain.eval()(x, edges))
+
+
 def test_dropout_of_sparse_features_is_dropout() -> None:
     x = torch.ones(400, 50) * (torch.rand(400, 50) < 0.5)
     for given in (x, x.to_sparse()):

@@ -40,6 +40,8 @@ class GATConv(nn.Module):
     `add_self_loops` every node gets one self loop, in place of those that are listed; its features are made by `fill_value`
     of those of the edges into the node. A node that nothing leads to gives zeros, plus the bias. Features of nodes may be
     a sparse tensor. `looking` keeps the weights of the edges as they are listed, and of the added loops apart (`loops()`).
+    `dropout` strikes out weights; `value_dropout`, which PyTorch Geometric does not have and the authors' code does, numbers
+    of what a node gives to others, not of what it is scored by.
 
     Shapes: x (N, in), edge_index (2, E), edge_attr (E, edge_dim) -> (N, heads · out), or (N, out) without concat
     """
@@ -56,13 +58,17 @@ class GATConv(nn.Module):
         edge_dim: int | None = None,
         fill_value: float | Tensor | str = "mean",
         bias: bool = True,
+        *,
+        value_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         check_dropout(dropout)
+        check_dropout(value_dropout)
         if isinstance(fill_value, str) and fill_value not in FILLS:
             raise UnknownName("fill_value", fill_value, FILLS)
         self.in_channels, self.out_channels, self.heads = in_channels, out_channels, heads
-        self.concat, self.dropout, self.add_self_loops, self.fill_value = concat, dropout, add_self_loops, fill_value
+        self.concat, self.add_self_loops, self.fill_value = concat, add_self_loops, fill_value
+        self.dropout, self.value_dropout = dropout, value_dropout
         self.weight = _glorot(heads * out_channels, in_channels)
         self.score = LeakyConcat(out_channels, out_channels, heads, negative_slope)
         self.edge_weight = None if edge_dim is None else _glorot(heads * out_channels, edge_dim)
@@ -84,6 +90,7 @@ class GATConv(nn.Module):
         graph = graph.looped if self.add_self_loops else graph
         projected, spoiled = self._projected(x)
         value, key, query = projected.split((self.heads * self.out_channels, self.heads, self.heads), -1)
+        value = F.dropout(value, self.value_dropout, self.training)
         attended = attend_edges(
             Prepared(query.T[..., None], spoiled, self.score),
             Prepared(key.T[..., None], spoiled, self.score),

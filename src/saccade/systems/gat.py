@@ -35,7 +35,7 @@ class Config:
     slope: Share = 0.2
     "Of LeakyReLU below 0, in the score."
     dropout: Share = 0.6
-    "Share of features, and of weights between nodes, that are struck out in training."
+    "Share of features, of weights between nodes, and of what neighbors give, that is struck out in training."
 
 
 class Model(Labeler):
@@ -46,8 +46,9 @@ class Model(Labeler):
         self.dropout = config.dropout
         widths = [features] + [config.heads * config.hidden] * (config.layers - 1)
         shapes = [(config.hidden, config.heads, True)] * (config.layers - 1) + [(labels, config.output_heads, False)]
+        drop, edges = config.dropout, edge_features or None
         self.layers = nn.ModuleList(
-            GATConv(width, out, heads, concat, config.slope, config.dropout, edge_dim=edge_features or None)
+            GATConv(width, out, heads, concat, config.slope, drop, edge_dim=edges, value_dropout=drop)
             for width, (out, heads, concat) in zip(widths, shapes, strict=True)
         )
 
