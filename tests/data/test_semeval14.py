@@ -38,6 +38,7 @@ def test_terms_of_one_sentence_stay_together() -> None:
     train, valid = ({pair.source.rpartition(" | ")[0] for pair in part} for part in (splits.train, splits.valid))
     assert valid
     assert not train & valid
+    assert not load(Config(corpus="restaurants", held_out=0)).valid
 
 
 @pytest.mark.parametrize(

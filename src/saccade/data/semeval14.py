@@ -1,19 +1,19 @@
 """What is said of a term of a sentence: SemEval-2014 task 4 (Pontiki et al. 2014), restaurants and laptops.
 
-An example is `sentence | term`; its label is negative, neutral or positive. A tenth of the training sentences is held out,
-each with all of its terms.
+An example is `sentence | term`; its label is negative, neutral or positive. A sentence that is held out is so with all of
+its terms.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from saccade.config import Share
 from saccade.data import known
 from saccade.data.examples import Pair, Splits, place_of
 from saccade.data.sentences import lines
 from saccade.errors import DataError
 
-HELD_OUT = 10  # one of so many
 TERM, BETWEEN = "$T$", " | "
 NAMES = {"-1": "negative", "0": "neutral", "1": "positive"}
 
@@ -24,13 +24,15 @@ class Config:
 
     corpus: Literal["restaurants", "laptops"] = "restaurants"
     "What the sentences are about."
+    held_out: Share = 0.1
+    "Share of the training sentences that is to choose by; 0: none."
 
 
 def load(config: Config) -> Splits:
     """All three parts."""
     folder = config.corpus.capitalize()
     learned, test = (_examples(known.find("semeval14", f"{folder}_{part}.xml.seg.gz")) for part in ("Train", "Test_Gold"))
-    held = [place_of(pair.source.rpartition(BETWEEN)[0], "held") % HELD_OUT == 0 for pair in learned]
+    held = [place_of(pair.source.rpartition(BETWEEN)[0], "held") % 1000 < 1000 * config.held_out for pair in learned]
     train, valid = ([pair for pair, out in zip(learned, held, strict=True) if out == wanted] for wanted in (False, True))
     return Splits(train, valid, test)
 

@@ -33,7 +33,7 @@ class Config:
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
     word_dropout: Share = 0.0
-    "Share of the words of a text that are read as unknown in training."
+    "Share of the words, of text and aspect, that are read as unknown in training."
     dropout: Share = 0.5
     "Share of the numbers struck out of words' vectors and of the pooled text in training."
 
@@ -72,7 +72,7 @@ class Model(Labeler):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, batch: LabeledAspects) -> Float[Tensor, "B labels"]:
-        aspect = mean(self.embedding(batch.aspect), lengths(batch.aspect_lengths))
+        aspect = mean(self.embedding(self.known(batch.aspect)), lengths(batch.aspect_lengths))
         words = self.dropout(self.embedding(self.known(batch.source)))
         beside = torch.cat((words, aspect[:, None].expand(-1, words.shape[1], -1)), -1)
         live = torch.arange(words.shape[1]) < batch.lengths[:, None]
