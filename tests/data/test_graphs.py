@@ -45,7 +45,15 @@ def test_features_go_with_their_edges(tmp_path: Path, directed: bool) -> None:
     assert {(source, target): feature for source, target, feature in told} == wanted
 
 
-def test_without_a_split_all_that_have_labels_are_learned_from(tmp_path: Path) -> None:
+def test_without_a_split_some_that_have_labels_are_held_out(tmp_path: Path) -> None:
+    rows = "".join(f"{'xy'[i % 2]},{i}\n" for i in range(20))
+    found, turned = (read(tmp_path, f"label,id\n{part}", "source,target\n1,3\n") for part in (rows, "x,20\n" + rows))
+    assert (len(found.train), len(found.valid), len(found.test)) == (18, 2, 0)
+    assert {found.nodes[i] for i in found.valid} <= {turned.nodes[i] for i in turned.valid} | {"20"}
+    assert not {*found.train.tolist()} & {*found.valid.tolist()}
+
+
+def test_without_a_split_what_has_no_label_is_in_no_part(tmp_path: Path) -> None:
     found = read(tmp_path, "label,id\nx,1\n,2\ny,3\n", "source,target\n1,3\n")
     assert [part.tolist() for part in (found.train, found.valid, found.test)] == [[0, 2], [], []]
     assert found.features.width == 0

@@ -3,7 +3,8 @@
     data.nodes=nodes.csv    id, label, and split (train, valid, test) if you like; every other column is a feature
     data.edges=edges.csv    source, target by the nodes' ids; every other column is a feature of the edge
 
-The first line names the columns. An empty label is an unknown one. Edges lead both ways unless data.directed is true: each
+The first line names the columns. An empty label is an unknown one. Without a column split, some nodes that have labels are
+held out. Edges lead both ways unless data.directed is true: each
 is then listed from source to target and back, with the same features. Self loops are left out (a layer adds its own), and
 so is an edge that is listed again, unless edges have features: then it is an error, for nobody could tell which one holds.
 """
@@ -16,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.config import Share
 from saccade.data.csv_tables import CsvTable
-from saccade.data.examples import in_order
+from saccade.data.examples import in_order, place_of
 from saccade.data.pickles import Csr
 from saccade.errors import DataError, UsageError
 
@@ -62,6 +64,8 @@ class Config:
     """CSV of the edges: source, target, and perhaps features."""
     directed: bool = False
     """Whether an edge leads only from its source to its target."""
+    held_out: Share = 0.1
+    """Share of the nodes with labels that is to choose by when there is no column split; 0: none."""
 
 
 def load(config: Config) -> GraphData:
@@ -80,7 +84,7 @@ def load(config: Config) -> GraphData:
     ends = np.array([[_number(numbers, edges, name) for name in edges.column(side)] for side in edges.wanted], np.int64)
     edge_index, features = _edges(ends.reshape(2, -1), edges, config.directed)
     dense = nodes.numbers(("id", "label", "split"))
-    train, valid, test = _parts(nodes, found)
+    train, valid, test = _parts(nodes, found, config.held_out)
     return GraphData(sparse(dense), found, edge_index, train, valid, test, classes, tuple(names), features)
 
 
@@ -137,10 +141,14 @@ def _edges(ends: Integers, table: CsvTable, directed: bool) -> tuple[Integers, N
     return ends[:, first], features[first]
 
 
-def _parts(table: CsvTable, labels: Integers) -> list[Integers]:
-    """Nodes to learn from, to choose by and to be judged on; without a column for it, all that have labels are the first."""
+def _parts(table: CsvTable, labels: Integers, held_out: float) -> list[Integers]:
+    """Nodes to learn from, to choose by and to be judged on; without a column for it, some by their ids, and no test."""
     if "split" not in table.header:
-        return [np.flatnonzero(labels >= 0), np.zeros(0, np.int64), np.zeros(0, np.int64)]
+        names = table.column("id")
+        chosen = sorted(np.flatnonzero(labels >= 0).tolist(), key=lambda node: place_of(names[node], "held"))
+        count = round(held_out * len(chosen))
+        valid, train = np.array(sorted(chosen[:count]), np.int64), np.array(sorted(chosen[count:]), np.int64)
+        return [train, valid, np.zeros(0, np.int64)]
     told = np.array(table.column("split"), dtype=str)
     for name in sorted(set(told.tolist()) - {"", *SPLITS}):
         raise DataError(f"{table.path}: expected train, valid, test or nothing as split, got {name!r}")
