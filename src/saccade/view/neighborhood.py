@@ -10,7 +10,7 @@ from saccade.view.panels import SMALL, heading
 from saccade.view.screen import Screen
 
 MOST = 40  # neighbors that are drawn, the heaviest first
-RADIUS, THICKEST = 170.0, 14.0
+RADIUS, THICKEST = 170.0, 10.0
 
 
 def terminal(names: Sequence[str], weights: Sequence[float], screen: Screen) -> str:
@@ -34,14 +34,12 @@ def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Seque
         stroke = colors.hexadecimal(colors.ramp(0.85 * (1 - share)))
         lines.append(segments([(x, y, *end)], {"stroke": stroke, "stroke-width": 0.5 + THICKEST * share}))
         places += _neighbor(names[place], weights[place], *end, 1 if right > 0 else -1)
-    half = 4.0 * max(columns(names[0]), 12)
-    paper = element("rect", {"x": x - half, "y": y + 20, "width": 2 * half, "height": 36, "fill": PAPER})
+    half, within = 8 + 4.0 * max(columns(names[0]), 12), {"text-anchor": "middle", "fill": PAPER}
     middle = [
-        paper,
-        circle(x, y, 16, {"fill": INK}),
-        text(names[0], x, y + 34, {"text-anchor": "middle", "font-weight": 600}),
+        element("rect", {"x": x - half, "y": y - 21, "width": 2 * half, "height": 42, "rx": 8, "fill": INK}),
+        text(names[0], x, y - 3, {**within, "font-weight": 600}),
+        text(f"itself {weights[0]:.3f}", x, y + 13, {**SMALL, **within}),
     ]
-    middle.append(text(f"itself {weights[0]:.3f}", x, y + 50, {**SMALL, "text-anchor": "middle"}))
     return document(wide, y + RADIUS + 60, title, *heading(title, notes), *lines, *places, *middle)
 
 
