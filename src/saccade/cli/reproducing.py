@@ -54,6 +54,8 @@ def reproduce(
         _hand_over(pages.markdown(command, grid, lines), into, title)
     else:
         print(pages.text(title, grid, lines))
+        if quick:
+            print(f"\nmade with --quick ({', '.join(QUICK)}): that it runs, not how good it is")
 
 
 def _in_order(parts: Iterable[Sequence[Cell]]) -> list[Cell]:

@@ -31,7 +31,8 @@ from saccade.view.labels import columns, fit
 from saccade.view.scene import terminal
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-CONFUSED, NARROW = 8, 14  # labels of a matrix that is shown, and letters of their names
+CONFUSED, NARROW = ((8, 14), (12, 6)), 7  # so many labels of a matrix that is shown have so many letters; its columns
+ASKED = {"a graph": "ID", "bags": "test#0", "images": "test#0", "sets with an odd one": "test#0"}  # what `look` takes
 STEP = re.compile(r"[1-9][0-9]{0,17}")
 
 
@@ -52,7 +53,8 @@ def train(
     run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
-        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", f"look {path} TEXT --out look.html")):
+        asked = ASKED.get(tasks.load(systems.load(run.settings.system).TASK).DATA, "TEXT")
+        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", f"look {path} {asked} --out look.html")):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 
@@ -165,10 +167,11 @@ def _scored(part: Mapping[str, float]) -> str:
 
 def confused(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str]:
     """How often each label (down) was taken for each (across); only where there are few enough to be read."""
-    if len(labels) > CONFUSED:
-        return []
-    names = [fit(label, NARROW) for label in labels]
-    width = max(NARROW // 2, *map(columns, names))
+    letters = next((letters for most, letters in CONFUSED if len(labels) <= most), None)
+    if letters is None:
+        return [f"who was taken for whom, {len(labels)} labels: too many to be shown here, --json has them"]
+    names = [fit(label, letters) for label in labels]
+    width = max(min(NARROW, letters), *map(columns, names))
     rows = [[f"{count:,}" for count in row] for row in counts]
     lines = [f"{names[i]:{width}}  {'  '.join(cell.rjust(width) for cell in row)}" for i, row in enumerate(rows)]
     return [f"{'':{width}}  {'  '.join(name.rjust(width) for name in names)}  (across: what it said)", *lines]
