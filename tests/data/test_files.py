@@ -105,7 +105,7 @@ def test_any_text_comes_back(examples: list[Pair]) -> None:
 
 GOOD_TSV, GOOD_JSON = b"a\tb\n", b'{"source": "a", "target": "b"}\n'
 BAD = [
-    ("a.tsv", b"alone\n", "expected source TAB target, and TAB group if there are groups, got 1 columns: 'alone'"),
+    ("a.tsv", b"alone\n", "expected source TAB target (or text TAB label), and TAB group"),
     ("a.tsv", b"a\tb\tc\td\n", "got 4 columns"),
     ("a.tsv", b"\n", "got an empty line"),
     ("a.tsv", b"\tb\n", "expected a source, got empty text"),

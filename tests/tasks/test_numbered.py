@@ -30,5 +30,5 @@ def test_other_names_are_not_numbers(text: str) -> None:
 def test_what_is_not_there_is_told() -> None:
     with pytest.raises(DataError, match=r"test#1: expected test#0 to test#0, or the name of a file"):
         numbered("test#1", splits)
-    with pytest.raises(DataError, match=r"valid#0: expected another part: its valid data is empty"):
+    with pytest.raises(DataError, match=r"valid#0: its valid data is empty; try"):
         numbered("valid#0", splits)

@@ -203,7 +203,7 @@ def _from_columns(row: Row) -> Pair:
     columns = _decoded(row[0]).split("\t")
     if len(columns) not in (2, 3):
         problem = "an empty line" if columns == [""] else f"{len(columns)} columns: {_excerpt(row[0])}"
-        raise _BadLine(f"expected source TAB target, and TAB group if there are groups, got {problem}")
+        raise _BadLine(f"expected source TAB target (or text TAB label), and TAB group if there are groups, got {problem}")
     return Pair(*columns)
 
 

@@ -17,6 +17,7 @@ def numbered(text: str, examples: Callable[[], Splits]) -> Any | None:
     part, number = found[1], int(found[2])
     known: Sequence[Any] = getattr(examples(), part)
     if number >= len(known):
-        there = f"{part}#0 to {part}#{len(known) - 1}" if len(known) else f"another part: its {part} data is empty"
-        raise DataError(f"{text.strip()}: expected {there}, or the name of a file")
+        others = [f"{name}#0" for name in ("test", "valid", "train") if len(getattr(examples(), name))]
+        fix = f"expected {part}#0 to {part}#{len(known) - 1}" if len(known) else f"its {part} data is empty; try {others[0]}"
+        raise DataError(f"{text.strip()}: {fix}, or the name of a file")
     return known[number]
