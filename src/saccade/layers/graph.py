@@ -90,7 +90,8 @@ class GATConv(nn.Module):
         graph = graph.looped if self.add_self_loops else graph
         projected, spoiled = self._projected(x)
         value, key, query = projected.split((self.heads * self.out_channels, self.heads, self.heads), -1)
-        value = F.dropout(value, self.value_dropout, self.training)
+        if self.training and self.value_dropout:
+            value = F.dropout(value, self.value_dropout)
         attended = attend_edges(
             Prepared(query.T[..., None], spoiled, self.score),
             Prepared(key.T[..., None], spoiled, self.score),
