@@ -135,6 +135,7 @@ class Task(PlainTask):
         corpus = WordCorpus(self._rows([text]), np.zeros(1, dtype=np.int64))
         ((_, scores),) = self.ranking(model, corpus)
         logs, words = torch.from_numpy(scores).double().log_softmax(-1).sort(descending=True, stable=True)
+        words = words[logs.isfinite()]  # neither the given words nor what is none
         with torch.inference_mode():
             seen = model.glance(corpus.batch([0])) if looks else {}
         shown = words[:SHOWN]
