@@ -48,6 +48,9 @@ def test_words_that_belong(place: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert here("predict runs/set_expansion in.txt", capsys).out == "sugar\n"
     assert len(here("predict runs/set_expansion in.txt --n-best 3 --scores", capsys).out.splitlines()) == 3
     assert here("look runs/set_expansion 'tea milk' --out look.svg", capsys).code == 0
+    shown = here("look runs/set_expansion 'tea milk' --no-color", capsys).out
+    assert "4 words" in shown
+    assert "<unk>" not in shown
 
 
 def test_the_odd_one_of_ones_own(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
