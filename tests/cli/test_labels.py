@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from saccade.cli.verbs import confused
+
 from .commands import here
 
 WORDS = ["good", "fine", "great", "bad", "poor", "awful"]
@@ -104,3 +106,12 @@ def test_mistakes_are_told_in_one_line(run: Path, capsys: pytest.CaptureFixture[
     answer = here(f"train document_attention data.train={run.parent / 'one.tsv'} --out x", capsys)
     assert (answer.code, answer.err.count("\n")) == (3, 1)
     assert "at least 2 different labels" in answer.err
+
+
+@pytest.mark.parametrize(("count", "head"), [(3, "a long na"), (10, "a lon…"), (13, "13 labels: too many")])
+def test_who_was_taken_for_whom_has_room_for_some_labels(count: int, head: str) -> None:
+    names = [f"a long name {number}" for number in range(count)]
+    lines = confused(names, [[i + j for j in range(count)] for i in range(count)])
+    assert head in lines[0]
+    assert len(lines) == (count + 1 if count < 13 else 1)
+    assert max(map(len, lines[1:]), default=0) <= 100
