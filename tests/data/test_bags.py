@@ -33,6 +33,8 @@ def test_instances_of_a_bag_may_stand_apart(tmp_path: Path) -> None:
         named(str(path), (2,))
     with pytest.raises(DataError, match="expected 3 features"):
         named(f"{path}#y", (3,))
+    with pytest.raises(DataError, match="expected a CSV file of 2 features, as the run has learned from, got pictures"):
+        named("slide.png", (2,))
 
 
 @pytest.mark.parametrize(

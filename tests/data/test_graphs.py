@@ -77,7 +77,7 @@ def test_a_graph_without_edges(tmp_path: Path) -> None:
         (NODES + "e,red,train,1,inf\n", EDGES, "row 6: expected finite numbers"),
         (NODES + "e,red,learn,1,1\n", EDGES, "got 'learn'"),
         (NODES + "e,,train,1,1\n", EDGES, "expected a label for each node that has a split"),
-        (NODES, EDGES + "a,z\n", "got 'z'"),
+        (NODES, EDGES + "a,z\n", "row 7: expected an id of the nodes' file as target, got 'z'"),
         (NODES, "source,target,weight\na,b,1\na,b,2\n", "expected each edge with features once"),
         (NODES, "source,target,weight\na,b,1\nb,a,2\n", "from either end"),
     ],

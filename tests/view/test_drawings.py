@@ -67,6 +67,10 @@ def test_places_that_count_keep_their_numbers() -> None:
     assert " 7  1.000" in scene.terminal(counted, color=False, width=60)
 
 
+def test_a_side_named_as_what_it_is_made_of_says_it_once() -> None:
+    assert "label looked at keys (words)" in scene.terminal(one_at("words"), color=False, width=60)
+
+
 def test_a_gallery_frames_the_heaviest(tmp_path: Path) -> None:
     shown = scene.svg(bag(70), head=0)
     assert shown.count("<image") == 60

@@ -74,6 +74,8 @@ def named(text: str, shape: tuple[int, ...]) -> Bag:
     place = Path(path)
     if len(shape) > 1:
         return _pictures(place, shape) if place.is_dir() else _tiled(place, shape)
+    if place.is_dir() or place.suffix.lower() in SUFFIXES:
+        raise DataError(f"{path}: expected a CSV file of {shape[0]} features, as the run has learned from, got pictures")
     found = {bag.name: bag for bag in _table(place, labeled=False)}
     if name and name not in found:
         raise UnknownName(f"bag of {path}", name, found)

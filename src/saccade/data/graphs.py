@@ -81,7 +81,7 @@ def load(config: Config) -> GraphData:
     known = {name: number for number, name in enumerate(classes)} | {"": -1}
     found = np.array([known[label] for label in labels], np.int64)
     edges = CsvTable(Path(config.edges), ("source", "target"))
-    ends = np.array([[_number(numbers, edges, name) for name in edges.column(side)] for side in edges.wanted], np.int64)
+    ends = np.array([_ends(numbers, edges, side) for side in edges.wanted], np.int64)
     edge_index, features = _edges(ends.reshape(2, -1), edges, config.directed)
     dense = nodes.numbers(("id", "label", "split"))
     train, valid, test = _parts(nodes, found, config.held_out)
@@ -110,10 +110,14 @@ def row_normalized(features: Csr) -> Csr:
     return features._replace(values=(features.values / safe).astype(np.float32))
 
 
-def _number(numbers: dict[str, int], edges: CsvTable, name: str) -> int:
-    if name not in numbers:
-        raise DataError(f"{edges.path}: expected ids of the nodes' file, got {name!r}; add the node, or leave the edge out")
-    return numbers[name]
+def _ends(numbers: dict[str, int], edges: CsvTable, side: str) -> list[int]:
+    """The numbers of the nodes that a column names."""
+    names = edges.column(side)
+    for row, name in enumerate(names, 2):
+        if name not in numbers:
+            expected = f"expected an id of the nodes' file as {side}, got {name!r}"
+            raise DataError(f"{edges.path}: row {row}: {expected}; add the node, or leave the edge out")
+    return [numbers[name] for name in names]
 
 
 def _double(names: list[str]) -> str:

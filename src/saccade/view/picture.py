@@ -44,7 +44,7 @@ def picture(
     chosen = find_look(scene, look)
     weights, which = one_head(chosen, head)
     down, across = scene.sides[chosen.queries], scene.sides[chosen.keys]
-    told = sides.format(*(f"{name} ({scene.sides[name].kind})" for name in (chosen.queries, chosen.keys)))
+    told = sides.format(_told(chosen.queries, down), _told(chosen.keys, across))
     return Picture(
         weights=weights,
         rows=_places(down, blank),
@@ -56,6 +56,11 @@ def picture(
         look=chosen,
         head=head,
     )
+
+
+def _told(name: str, side: Side) -> str:
+    """The name of a side and what it is made of, said once where both are one word."""
+    return name if name == side.kind else f"{name} ({side.kind})"
 
 
 def find_look(scene: Scene, name: str | None) -> Look:

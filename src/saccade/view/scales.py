@@ -54,7 +54,10 @@ def pool(values: Floats, rows: Integers, columns: Integers) -> Floats:
 
 
 def ticks(low: float, high: float, count: int = 5) -> Floats:
-    """Round numbers from low to high, a step of 1, 2 or 5 times a power of ten apart: about `count` of them."""
+    """Round numbers from low to high, a step of 1, 2 or 5 times a power of ten apart: about `count` of them.
+
+    Where fewer than two fit, the two ends: one number alone says nothing of a scale.
+    """
     rough = (high / 2 - low / 2) / max(count, 2) * 2
     if rough < 1e-300:
         return np.array([low])
@@ -64,7 +67,7 @@ def ticks(low: float, high: float, count: int = 5) -> Floats:
         return np.array([low, high])
     # The thousandth: a ramp from 1e-61 is a ramp from 0 to the reader.
     first, last = math.ceil(low / step - 1e-3), math.floor(high / step + 1e-3)
-    return np.arange(first, last + 1, dtype=np.float64) * step
+    return np.arange(first, last + 1, dtype=np.float64) * step if last > first else np.array([low, high])
 
 
 def numbers(values: Floats) -> list[str]:

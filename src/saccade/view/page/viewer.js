@@ -185,7 +185,7 @@ function keepPlace(change) {
 
 function showText(id, which, clickable) {
   const { name, kind, labels } = side(which), joined = JOINED.has(kind), line = find(id);
-  find(`${id}-name`).textContent = `${name}, ${kind}`;
+  find(`${id}-name`).textContent = name === kind ? name : `${name}, ${kind}`;
   const pieces = labels.slice(0, MOST_TEXT).flatMap((label, index) => {
     const piece = made("i", joined ? label || "∅" : named(label), clickable ? { "data-row": index } : {});
     return joined ? [piece] : [piece, " "];
