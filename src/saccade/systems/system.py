@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -26,6 +27,14 @@ class Labeler(System):
     def loss(self, batch: Any, smoothing: float = 0.0) -> Tensor:
         """Cross-entropy, summed over the batch."""
         return F.cross_entropy(self(batch), batch.label, label_smoothing=smoothing, reduction="sum")
+
+    def agreeing_loss(self, batch: Any, smoothing: float, agreement: float) -> Tensor:
+        """The mean loss of two readings, each with a dropout of its own, and so much of the divergence between them: the
+        mean of KL(p‖q) and KL(q‖p) (R-Drop, Liang et al. 2021, equations 2 and 3, halved)."""
+        one, other = (F.log_softmax(self(batch), -1) for _ in range(2))
+        told = F.cross_entropy(torch.cat((one, other)), batch.label.repeat(2), label_smoothing=smoothing, reduction="sum")
+        apart = ((one.exp() - other.exp()) * (one - other)).sum()
+        return (told + agreement * apart) / 2
 
     def glance(self, batch: Any) -> dict[str, Tensor]:
         """Where it looked, (B, H, Q, K) by the name of the part that looked; nothing where none does."""

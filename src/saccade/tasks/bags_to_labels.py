@@ -51,6 +51,7 @@ class BagCorpus:
 class Task(LabelTask):
     """Everything around a model that reads a bag and says its label."""
 
+    counted = "instances"
     BUDGET: ClassVar[int] = 4_000
 
     examples: Callable[[], Splits]

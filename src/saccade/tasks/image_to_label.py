@@ -98,6 +98,7 @@ class PictureCorpus:
 class Task(LabelTask):
     """Everything around a model that sees a picture and says its label."""
 
+    counted = "pictures"
     BUDGET: ClassVar[int] = 200
 
     examples: Callable[[], Splits]

@@ -54,6 +54,7 @@ class NodeCorpus:
 class Task(LabelTask):
     """Everything around a model that labels the nodes of a graph; the graph is part of the run."""
 
+    counted = "nodes"
     BUDGET: ClassVar[int] = 1 << 60  # the whole graph is read however few nodes are asked for: all at once
 
     def __init__(self, config: Config, data: GraphData) -> None:

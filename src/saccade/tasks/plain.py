@@ -20,6 +20,9 @@ class PlainTask:
     writes_text: ClassVar[bool] = False
     "There is nothing to search for."
 
+    counted: ClassVar[str] = "tokens"
+    "What a batch has so many of at most."
+
     def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
         """What is said of one line, the `count` best of it."""
         raise NotImplementedError(f"{type(self).__name__} must define answer(model, text, count)")

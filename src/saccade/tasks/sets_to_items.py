@@ -48,6 +48,7 @@ class ItemCorpus:
 class Task(PlainTask):
     """Everything around a model that gives each item of a set a score."""
 
+    counted = "items"
     BUDGET: ClassVar[int] = 4000
 
     examples: Callable[[], Splits]

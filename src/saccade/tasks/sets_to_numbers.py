@@ -87,6 +87,7 @@ class SetCorpus:
 class Task(PlainTask):
     """Everything around a model that reads a set and says a number."""
 
+    counted = "items"
     BUDGET: ClassVar[int] = 4000
 
     examples: Callable[[], Splits]

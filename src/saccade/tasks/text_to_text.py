@@ -71,6 +71,7 @@ class Task:
     """Everything around a model that reads and writes text."""
 
     writes_text = True
+    counted = "tokens"
 
     def __init__(self, config: Config, source: Tokenizer | Imported, target: Tokenizer | Imported) -> None:
         self.config, self.source, self.target = config, source, target

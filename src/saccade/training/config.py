@@ -34,6 +34,8 @@ class Config:
     "Longest gradient (norm over all weights); 0: not clipped."
     smoothing: Share = 0.0
     "Label smoothing: the share of the target that goes to all tokens alike."
+    agreement: Amount = 0.0
+    "Pull of two readings of an example, each with a dropout of its own, toward each other (R-Drop); systems of labels."
     valid_every: Positive = 500
     "Steps between two validations."
     save_every: Positive = 500

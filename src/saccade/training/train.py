@@ -212,8 +212,8 @@ class Session:
         weights = sum(weight.numel() for weight in self.trainer.model.parameters())
         self.watcher.note(
             f"{self.run.settings.system}: {weights:,} weights · {len(self.splits.train):,} examples, "
-            f"{len(self.splits.valid):,} held out · {self.config.steps:,} steps of up to {self.config.max_tokens:,} tokens "
-            f"· {torch.get_num_threads()} CPU threads"
+            f"{len(self.splits.valid):,} held out · {self.config.steps:,} steps of up to {self.config.max_tokens:,} "
+            f"{self.task.counted} · {torch.get_num_threads()} CPU threads"
         )
 
     def _after(self, report: Report, signals: Signals) -> None:

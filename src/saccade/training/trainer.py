@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from saccade.data.batches import Cursor, plan
-from saccade.errors import DataError, SaccadeError
-from saccade.systems.system import System
+from saccade.errors import DataError, SaccadeError, UsageError
+from saccade.systems.system import Labeler, System
 from saccade.training.config import Config
 from saccade.training.memory import optimizer_tensors, random_tensors, restore_optimizer, restore_random
 from saccade.training.schedules import SCHEDULES
@@ -74,6 +74,8 @@ class Trainer:
     """A model on its way: weights, optimizer, place in the data, random states."""
 
     def __init__(self, model: System, corpus: Corpus, config: Config) -> None:
+        if config.agreement and not isinstance(model, Labeler):
+            raise UsageError("train.agreement: expected a system that writes one label, got another; leave it at 0")
         self.model, self.corpus, self.config = model, corpus, config
         self.optimizer = make_optimizer(model, config)
         self.step = 0
@@ -99,7 +101,7 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            loss = self.model.loss(batch, self.config.smoothing)
+            loss = self._loss(batch)
             loss.backward()
             total += loss.item() / count
         self.step += 1
@@ -116,6 +118,12 @@ class Trainer:
         self.tokens += count
         seconds = time.perf_counter() - started
         return Report(self.step, self.cursor.epoch, self.tokens, total, rate, norm, seconds, skipped)
+
+    def _loss(self, batch: Batch) -> Tensor:
+        if not self.config.agreement:
+            return self.model.loss(batch, self.config.smoothing)
+        assert isinstance(self.model, Labeler)
+        return self.model.agreeing_loss(batch, self.config.smoothing, self.config.agreement)
 
     def _norm(self) -> float:
         """The length of the summed gradient."""
