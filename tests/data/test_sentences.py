@@ -52,6 +52,13 @@ def test_where_nothing_is_held_out_a_tenth_is() -> None:
     assert splits.test[2].source == "What is test 2 ?"
 
 
+def test_brackets_and_quotes_are_as_people_write_them(directory: Path) -> None:
+    text = "3 Who -LRB- or -lrb- what -rrb- -RRB- said `` no '' ?\n"
+    (directory / "trec" / "TREC.test.all.gz").write_bytes(gzip.compress(text.encode()))
+    (found,) = load(Config(corpus="trec")).test
+    assert found.source == 'Who ( or ( what ) ) said " no " ?'
+
+
 def test_wrong_folds_and_wrong_lines(directory: Path) -> None:
     with pytest.raises(UsageError, match="expected 0 to 9, got 10"):
         load(Config(corpus="mr", fold=10))

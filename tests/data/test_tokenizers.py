@@ -140,8 +140,24 @@ def test_characters_are_code_points() -> None:
 
 def test_words_and_punctuation_stand_apart() -> None:
     pieces = TRAINED["word", False].pieces("Don't  stop_me,<de_DE>now हिन्दी… ")
-    assert pieces == ["Don", "'", "t", "stop_me", ",", "<de_DE>", "now", "हिन्दी", "…"]
+    assert pieces == ["Do", "n't", "stop_me", ",", "<de_DE>", "now", "हिन्दी", "…"]
     assert TRAINED["word", False].encode("zebra 1998")[0] == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("don't do n't CAN'T couldn’t", ["do", "n't", "do", "n't", "CA", "N'T", "could", "n’t"]),
+        (
+            "it's it 's we'll they’ve I'm he'd you're",
+            ["it", "'s", "it", "'s", "we", "'ll", "they", "’ve", "I", "'m", "he", "'d", "you", "'re"],
+        ),
+        ("$16.95, 1,000.50. 3.x", ["$", "16.95", ",", "1,000.50", ".", "3", ".", "x"]),
+        ("'so' students' o'clock l'homme", ["'", "so", "'", "students", "'", "o", "'", "clock", "l", "'", "homme"]),
+    ],
+)
+def test_words_are_cut_as_treebanks_cut_them(text: str, pieces: list[str]) -> None:
+    assert TRAINED["word", False].pieces(text) == pieces
 
 
 def test_pieces_of_byte_pairs_are_readable() -> None:

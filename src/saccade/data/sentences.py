@@ -3,6 +3,7 @@
 MR and Subj have no split: one fold of ten is the test, and of the rest a tenth is held out.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -27,6 +28,8 @@ NAMES = {
     "sst5": ("very negative", "negative", "neutral", "positive", "very positive"),
     "trec": ("description", "entity", "abbreviation", "human", "location", "number"),
 }
+ESCAPES = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "``": '"', "''": '"'}
+ESCAPED = re.compile("|".join(ESCAPES), re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +80,12 @@ def _labeled(path: Path, names: tuple[str, ...]) -> list[Pair]:
 
 
 def lines(path: Path) -> list[str]:
-    """Lines in UTF-8, or where that is not what they are, in Latin-1, as the old sets come."""
+    """Lines in UTF-8, or where that is not what they are, in Latin-1, as the old sets come; brackets and quotes as people
+    write them and not as the Penn Treebank does."""
     content = known.unzipped(path)
     try:
         text = content.decode()
     except UnicodeDecodeError:
         text = content.decode("latin-1")
+    text = ESCAPED.sub(lambda match: ESCAPES[match[0].lower()], text)
     return [line.strip() for line in text.split("\n") if line.strip()]
