@@ -41,6 +41,8 @@ def test_the_aspect_is_behind_the_last_bar() -> None:
 
 def test_each_sentence_and_aspect_is_learned_once() -> None:
     assert Task.read(PAIRS) == ["good food but bad service", "food", "service", "a | b is fine", "a"]
+    with pytest.raises(DataError, match=f"example {len(PAIRS) + 1} to learn from: expected a sentence"):
+        Task.read([*PAIRS, Pair("no aspect", "good")])
 
 
 def test_answers_hang_on_the_aspect_and_on_no_company() -> None:

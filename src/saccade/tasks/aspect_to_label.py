@@ -21,13 +21,13 @@ TOKENS = "word"
 BETWEEN = " | "
 
 
-def parted(text: str) -> tuple[str, str]:
+def parted(text: str, where: str = "") -> tuple[str, str]:
     """The sentence and its aspect; where nothing is written, both are empty."""
     sentence, bar, aspect = text.rpartition(BETWEEN)
     if not bar and text.strip():
         shown = text if len(text) <= 40 else text[:40] + "…"
         raise DataError(
-            f"expected a sentence and its aspect as 'sentence | aspect', got {shown!r}; add ' | ' and the aspect"
+            f"{where}expected a sentence and its aspect as 'sentence | aspect', got {shown!r}; add ' | ' and the aspect"
         )
     return sentence, aspect
 
@@ -53,7 +53,7 @@ class Task(text_to_label.Task):
     @staticmethod
     def read(pairs: Sequence[Pair]) -> list[str]:
         """The texts whose words are learned: a sentence that comes with several aspects counts once."""
-        found = [parted(pair.source) for pair in pairs]
+        found = [parted(pair.source, f"example {number} to learn from: ") for number, pair in enumerate(pairs, 1)]
         return list(dict.fromkeys(text for pair in found for text in pair))
 
     def encoded(self, texts: Sequence[str], labels: Integers) -> AspectCorpus:

@@ -33,6 +33,7 @@ def start(model: System, tokenizer: Tokenizer, config: Any, texts: Sequence[str]
         places = learned.abs().sum(1) > 0
         with torch.no_grad():
             weight[: len(words)][places] = learned[places]
+        note(f"skip-gram: vectors of {int(places.sum()):,} of {len(words) - len(SPECIALS):,} words")
         return
     found, read = vectors.read(Path(config.vectors), _spellings(words))
     if read.shape[1] != weight.shape[1]:
