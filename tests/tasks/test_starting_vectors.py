@@ -47,12 +47,13 @@ def test_words_of_the_file_start_from_it(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_they_can_be_learned_from_the_texts(name: str) -> None:
-    _, model, before, _ = begun(name, "skip_gram")
+    _, model, before, heard = begun(name, "skip_gram")
     _, again, _, _ = begun(name, "skip_gram")
     after = model.embedding.weight.detach()
     assert torch.equal(after, again.embedding.weight)
     assert torch.equal(after[:4], before[:4])  # padding and the like
     assert not (after[4:] == before[4:]).all(1).any()
+    assert heard == [f"skip-gram: vectors of {len(after) - 4} of {len(after) - 4} words"]
 
 
 def test_without_a_word_nothing_is_done() -> None:
