@@ -9,6 +9,7 @@ import torch
 
 from saccade import systems
 from saccade.data.text import LabeledTexts, padded
+from saccade.data.tokenizers import UNKNOWN
 from saccade.tasks.text_to_label import TextCorpus
 
 from .samples import SIZE, close, gradients, rows, small
@@ -123,3 +124,10 @@ def test_where_it_looked_is_what_it_weighed_by() -> None:
     words = made.words(batch())
     pooled = (seen["pool"][:, 0] @ words)[:, 0]
     torch.testing.assert_close(made.output(pooled), made(batch()), atol=1e-5, rtol=1e-5)
+
+
+def test_word_dropout_teaches_what_to_make_of_unknown_words() -> None:
+    made, every = labeler("document_attention", {"word_dropout": 0.5}), batch()
+    known = replace(every, source=every.source.masked_fill(every.source == UNKNOWN, 4))
+    assert not gradients(made, made.loss(known))["embedding.weight"][UNKNOWN].any()
+    assert gradients(made, made.train().loss(known))["embedding.weight"][UNKNOWN].any()

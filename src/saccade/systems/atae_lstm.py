@@ -8,13 +8,14 @@ Writes: a label, from the sum of the states under those weights and the last of 
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention import Mask, Perceptron, attend, lengths, make_normalizer
 from saccade.config import Positive, Share
 from saccade.data.text import LabeledAspects
 from saccade.data.tokenizers import PAD, UNKNOWN
+from saccade.layers.dropout import WordDropout
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.systems.system import Labeler
@@ -69,20 +70,15 @@ class Model(Labeler):
         self.pooled = nn.Linear(config.hidden, config.hidden, bias=False)
         self.last = nn.Linear(config.hidden, config.hidden)
         self.output = nn.Linear(config.hidden, labels)
+        self.heard = WordDropout(config.word_dropout, UNKNOWN)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, batch: LabeledAspects) -> Float[Tensor, "B labels"]:
-        aspect = mean(self.embedding(self.known(batch.aspect)), lengths(batch.aspect_lengths))
-        words = self.dropout(self.embedding(self.known(batch.source)))
+        aspect = mean(self.embedding(self.heard(batch.aspect)), lengths(batch.aspect_lengths))
+        words = self.dropout(self.embedding(self.heard(batch.source)))
         beside = torch.cat((words, aspect[:, None].expand(-1, words.shape[1], -1)), -1)
         live = torch.arange(words.shape[1]) < batch.lengths[:, None]
         states, (last,) = self.reader(beside.transpose(0, 1).contiguous(), live.T.contiguous())
         pooled = self.pool(states.transpose(0, 1), aspect, lengths(batch.lengths))
         logits: Tensor = self.output(self.dropout(torch.tanh(self.pooled(pooled) + self.last(last))))
         return logits
-
-    def known(self, source: Int[Tensor, "B K"]) -> Int[Tensor, "B K"]:
-        """The words that are read as what they are, in training some as unknown."""
-        if not (self.training and self.config.word_dropout):
-            return source
-        return source.masked_fill(torch.rand(source.shape) < self.config.word_dropout, UNKNOWN)

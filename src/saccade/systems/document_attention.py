@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from saccade.attention import lengths
 from saccade.config import Positive, Share
 from saccade.data.text import LabeledTexts
-from saccade.data.tokenizers import PAD
+from saccade.data.tokenizers import PAD, UNKNOWN
+from saccade.layers.dropout import WordDropout
 from saccade.layers.pooling import AttentionPool, mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.systems.system import Labeler
@@ -39,6 +40,8 @@ class Config:
     "Who asks. learned: one vector for all texts; context: the mean of the text's own words."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
+    word_dropout: Share = 0.0
+    "Share of the words that are read as unknown in training, by which that vector is learned."
     dropout: Share = 0.3
     "Share of the numbers struck out of words' vectors and of the pooled text in training."
 
@@ -55,6 +58,7 @@ class Model(Labeler):
         width = 2 * config.hidden if config.reader == "gru" else config.embedding
         self.pool = AttentionPool(width, config.hidden, config.normalize) if config.pool == "attention" else None
         self.output = nn.Linear(width, labels)
+        self.heard = WordDropout(config.word_dropout, UNKNOWN)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, batch: LabeledTexts) -> Float[Tensor, "B labels"]:
@@ -68,7 +72,7 @@ class Model(Labeler):
 
     def words(self, batch: LabeledTexts) -> Float[Tensor, "B K D"]:
         """A vector for each word."""
-        words: Tensor = self.dropout(self.embedding(batch.source))
+        words: Tensor = self.dropout(self.embedding(self.heard(batch.source)))
         if self.reader is None:
             return words
         live = torch.arange(words.shape[1]) < batch.lengths[:, None]
