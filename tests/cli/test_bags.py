@@ -87,3 +87,13 @@ def test_a_picture_in_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
 
     (scene,) = load("look.trace").scenes
     assert int(scene.looks[0].weights.argmax()) == 2
+
+
+def test_what_is_told_to_look_at_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "bags.csv")
+    told = here(f"train attention_mil data.train=bags.csv {SMALL} train.steps=2", capsys).out
+    assert "saccade look runs/attention_mil valid#0 --out look.html" in told
+    assert here("look runs/attention_mil valid#0 --out look.html", capsys).code == 0

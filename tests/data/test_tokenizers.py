@@ -160,6 +160,16 @@ def test_words_are_cut_as_treebanks_cut_them(text: str, pieces: list[str]) -> No
     assert TRAINED["word", False].pieces(text) == pieces
 
 
+@pytest.mark.parametrize("lower", [False, True])
+def test_either_apostrophe_is_the_same_word(lower: bool, tmp_path: Path) -> None:
+    found = train(["do n't it's"], Config(kind="word", lower=lower))
+    assert UNKNOWN not in found.encode("don’t it’s")
+    assert found.encode("don’t it’s") == found.encode("don't it's")
+    assert found.tokens() == train(["do n’t it’s"], Config(kind="word", lower=lower)).tokens()
+    found.save(tmp_path / "t.json")
+    assert Tokenizer.load(tmp_path / "t.json").lower == lower
+
+
 def test_pieces_of_byte_pairs_are_readable() -> None:
     pieces = train(["a café a café a café"], Config(kind="bpe", size=300)).pieces("a café €")
     assert pieces == ["a", " café", " ", "\\xe2", "\\x82", "\\xac"]

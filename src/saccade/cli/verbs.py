@@ -54,6 +54,8 @@ def train(
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
         asked = ASKED.get(tasks.load(systems.load(run.settings.system).TASK).DATA, "TEXT")
+        if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
+            asked = asked.replace("test#", "valid#")
         for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", f"look {path} {asked} --out look.html")):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 

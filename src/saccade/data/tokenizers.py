@@ -25,8 +25,9 @@ from saccade.errors import DataError, SaccadeError, UsageError
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 MARK = re.compile(r"<(?!(?:pad|s|unk)>)[A-Za-z][A-Za-z0-9_-]*>")
-# do|n't, it|'s and 16.95 as the Penn Treebank cuts them, whether a space stands between or not
-WORD = r"\w+(?=(?i:n['’]t)\b)|(?i:n['’]t)\b|['’](?i:s|m|d|ll|re|ve)\b|\d+(?:[.,]\d+)+|\w+|[^\w\s]"
+# do|n't, it|'s and 16.95 as the Penn Treebank cuts them, whether a space stands between or not; ’ is read as '
+WORD = r"\w+(?=(?i:n't)\b)|(?i:n't)\b|'(?i:s|m|d|ll|re|ve)\b|\d+(?:[.,]\d+)+|\w+|[^\w\s]"
+CURLED, STRAIGHT = "’", "'"
 BYTES = 256
 TOGETHER = 2000  # texts that are encoded at once
 
@@ -106,7 +107,8 @@ def _learn_pieces(texts: Sequence[str], config: Config) -> dict[str, int]:
     counts = Counter({mark: marks[mark] for mark in kept})
     for text in texts:
         for part in _split(text, kept)[::2]:
-            counts.update(part if config.kind == "char" else [word for word, _ in words.pre_tokenize_str(part)])
+            plain = part.replace(CURLED, STRAIGHT)
+            counts.update(part if config.kind == "char" else [word for word, _ in words.pre_tokenize_str(plain)])
     learned = _frequent(counts, config)[: config.size - len(SPECIALS)]
     if not learned:
         raise DataError(f"no {config.kind} occurs {config.min_count} times; fix: more text or a smaller min_count")
@@ -154,8 +156,11 @@ def _backend(kind: Kind, lower: bool, vocabulary: dict[str, int], merges: list[t
         if kind == "char":
             backend.decoder = decoders.Fuse()
     backend.pre_tokenizer = _pre_tokenizer(kind)
-    if lower:
-        backend.normalizer = normalizers.Lowercase()
+    small: list[normalizers.Normalizer] = [normalizers.Lowercase()] if lower else []
+    if kind == "word":
+        backend.normalizer = normalizers.Sequence([normalizers.Replace(CURLED, STRAIGHT), *small])
+    elif lower:
+        (backend.normalizer,) = small
     marks = sorted(filter(MARK.fullmatch, vocabulary), key=vocabulary.__getitem__)
     backend.add_tokens([tokenizers.AddedToken(mark, normalized=lower, special=False) for mark in marks])
     return backend
@@ -168,7 +173,7 @@ def _opened(text: str) -> "Tokenizer":
     plain: Kind = "word" if table["decoder"] is None else "char"
     kind: Kind = "bpe" if table["model"]["type"] == "BPE" else plain
     vocabulary, merges = _learned(table)
-    lower = table["normalizer"] is not None
+    lower = "Lowercase" in str(table["normalizer"])
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)
     if json.loads(text)["model"]["vocab"] != vocabulary:  # of two tokens with one id the library keeps either
         raise ValueError("expected one id for each token")

@@ -213,7 +213,7 @@ class Session:
         self.watcher.note(
             f"{self.run.settings.system}: {weights:,} weights · {len(self.splits.train):,} examples, "
             f"{len(self.splits.valid):,} held out · {self.config.steps:,} steps of up to {self.config.max_tokens:,} "
-            f"{self.task.counted} · {torch.get_num_threads()} CPU threads"
+            f"{self.task.counted} · {torch.get_num_threads()} CPU thread{'s' * (torch.get_num_threads() > 1)}"
         )
 
     def _after(self, report: Report, signals: Signals) -> None:

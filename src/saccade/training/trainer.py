@@ -75,7 +75,8 @@ class Trainer:
 
     def __init__(self, model: System, corpus: Corpus, config: Config) -> None:
         if config.agreement and not isinstance(model, Labeler):
-            raise UsageError("train.agreement: expected a system that writes one label, got another; leave it at 0")
+            name = type(model).__module__.rpartition(".")[2]
+            raise UsageError(f"train.agreement: expected a system that writes one label, got {name}; leave it at 0")
         self.model, self.corpus, self.config = model, corpus, config
         self.optimizer = make_optimizer(model, config)
         self.step = 0
