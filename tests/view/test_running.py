@@ -46,6 +46,8 @@ def test_without_color_shades_stand_below() -> None:
     assert below[at : at + 7] == "█" * 7
     assert below[5:7] == "  "
     assert lines[-1] == "9 words; the most that one was: 0.4"
+    even = terminal([Sentence(WORDS, [0.11] * 8 + [0.12])], Screen(UNICODE, False, 80))
+    assert even.endswith("9 words; the most that one was: 0.12, all about alike")
     plain = terminal([Sentence(WORDS, WEIGHTS)], Screen(ASCII, False, 80))
     assert plain.isascii()
     assert "#######" in plain

@@ -18,6 +18,7 @@ from saccade.view.screen import Color, Screen, painted
 
 WIDE, LINE, LETTER = 720, 26, 7.4  # of the picture: its width, a line's height, a column of text
 LONGEST = 60  # columns of a word
+ALIKE = 1.5  # the heaviest of words that are all about alike, over their mean, is less than this
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ def legend(sentences: Sequence[Sentence], root: str = "√") -> list[str]:
     weights = [weight for sentence in sentences for weight in sentence.weights]
     lines = [f"{len(weights)} words; the most that one was: {max(weights, default=0.0):.2g}"]
     known = [sentence.weight for sentence in sentences if sentence.weight is not None]
+    if len(sentences) == 1 and len(weights) > 1 and max(weights) * len(weights) < ALIKE * sum(weights):
+        lines[0] += ", all about alike"
     if known:
         lines[0] += f", and a sentence: {max(known):.2g}"
         lines.append(f"Mark: the sentence's weight. Shade: the word's weight times {root}(its sentence's).")

@@ -1,5 +1,7 @@
 // A text with its words shaded by their weights; the sentences of a document stand on lines of their own, behind marks.
 
+const ALIKE = 1.5;  // the heaviest of words that are all about alike, over their mean, is less than this
+
 function drawText({ look, matrix, names, scene, head }) {
   const whose = look.sentences ?? names.map(() => 0);
   const above = look.above == null ? null : scene.looks[look.above];
@@ -23,7 +25,9 @@ function drawText({ look, matrix, names, scene, head }) {
   });
   const text = made("div", "", { class: "text", role: "group", "aria-label": "Text, its words shaded by their weights" });
   text.append(...lines);
-  const told = `${names.length} words; the most that one was: ${number(largest(weights))}`;
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  const alike = lines.length === 1 && weights.length > 1 && largest(weights) * weights.length < ALIKE * sum;
+  const told = `${names.length} words; the most that one was: ${number(largest(weights))}${alike ? ", all about alike" : ""}`;
   if (!sentences) return { nodes: [text], meaning: [`${told}.`] };
   return { nodes: [text], meaning: [
     `${told}, and a sentence: ${number(largest(sentences))}. Mark: the sentence’s weight. Shade: the word’s weight times √(its sentence’s).`,
