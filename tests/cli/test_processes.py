@@ -47,6 +47,7 @@ def stopped(command: str, run: Path, number: int, lines: int) -> tuple[int, str,
         return process.returncode, messages, time.monotonic() - begun
 
 
+@pytest.mark.long
 def test_signals_write_a_checkpoint_and_resume_finishes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = place / "long"
     step = 0

@@ -236,6 +236,7 @@ def test_tables_are_listed_without_torch(place: Path, capsys: pytest.CaptureFixt
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.long
 def test_packaged_table_trains_row_after_row(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     multi30k(place / "data")
     rows = ["global-location", "local-p-general-fed", "softmax", "entmax15", "dynamic-convolution"]

@@ -164,6 +164,7 @@ def test_what_is_no_such_zip_is_told(directory: Path) -> None:
         load(Config())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("directory")
 def test_its_recipe_trains(tmp_path: Path) -> None:
     words = "model.width=8 model.heads=2 model.hidden=8 model.encoder_layers=1 model.decoder_layers=1 tokens.size=300"

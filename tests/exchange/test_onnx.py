@@ -61,6 +61,7 @@ def _until_end(row: list[int]) -> list[int]:
     return row[: row.index(END) + 1] if END in row else row
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys", VARIANTS, ids=lambda keys: "-".join(keys.values()))
 def test_logits_and_greedy_texts_are_ours(keys: dict[str, Any], tmp_path: Path) -> None:
     models.run(tmp_path / "run", steps=DOZENS, **keys)
@@ -79,6 +80,7 @@ def test_logits_and_greedy_texts_are_ours(keys: dict[str, Any], tmp_path: Path) 
     assert session.greedy(rows[1:2]) == texts[1:2]  # alone as among others
 
 
+@pytest.mark.long
 def test_the_facts_beside_the_graphs_are_those_of_the_run(tmp_path: Path) -> None:
     models.run(tmp_path / "run", task={"source_ends": "end"})
     export(tmp_path / "run", tmp_path / "out", "onnx")

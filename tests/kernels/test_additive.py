@@ -146,6 +146,7 @@ context.sum().backward()
 """
 
 
+@pytest.mark.long
 def test_switched_off_nothing_is_compiled_and_the_result_is_the_same() -> None:
     tell = USE + "import sys; print('numba' in sys.modules, round(float(context.sum()), 4), round(float(x.grad.sum()), 4))"
     on, off = run(tell).split(), run(tell, SACCADE_KERNELS="off").split()
@@ -153,6 +154,7 @@ def test_switched_off_nothing_is_compiled_and_the_result_is_the_same() -> None:
     assert [float(a) for a in on[1:]] == pytest.approx([float(b) for b in off[1:]], abs=2e-4)
 
 
+@pytest.mark.long
 def test_compiled_code_is_kept_on_disk(tmp_path: Path) -> None:
     run(USE, NUMBA_CACHE_DIR=str(tmp_path))
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")}

@@ -257,6 +257,7 @@ for N, H, C in ((9, 1, 7), (50, 8, 8), (40, 3, 20)):
 """
 
 
+@pytest.mark.long
 def test_code_from_the_cache_is_the_code_that_was_compiled(tmp_path: Path) -> None:
     """Numba runs what it has just compiled and stores what it generates once more: they must agree to the last bit.
 

@@ -21,7 +21,7 @@ from .runs import StopAt, contents, ended, forked, in_child, tiny, tiny_transfor
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-KILLS = int(os.environ.get("SACCADE_KILLS", "30"))
+KILLS = int(os.environ.get("SACCADE_KILLS", "12"))
 TRANSFORMER_KILLS = max(1, KILLS // 10)
 settings = tiny("train.accumulate=2")
 
@@ -70,6 +70,7 @@ def test_split_run_is_the_whole_run(place: str, whole: dict[str, str], tmp_path:
     assert contents(tmp_path) == whole
 
 
+@pytest.mark.long
 def test_killed_at_random_moments(whole: dict[str, str], tmp_path: Path) -> None:
     assert kills_that_landed(settings, tmp_path, KILLS) > KILLS / 4
     assert contents(tmp_path / "whole") == whole
@@ -103,6 +104,7 @@ def kills_that_landed(chosen: Settings, folder: Path, kills: int) -> int:
     return landed
 
 
+@pytest.mark.long
 def test_killed_inside_a_save(whole: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each write, sync and rename of the second save in turn."""
     points = 0
