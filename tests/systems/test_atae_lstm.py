@@ -91,8 +91,8 @@ def test_the_aspect_itself_chooses_where_to_look() -> None:
 @pytest.mark.parametrize("which", range(4))
 def test_it_is_the_equations_written_out(which: int) -> None:
     one, given = made(), batch()
-    words = one.embedding(given.source[which, : given.lengths[which]])
-    aspect = one.embedding(given.aspect[which, : given.aspect_lengths[which]]).mean(0)
+    words = one.embedding.weight[given.source[which, : given.lengths[which]]]
+    aspect = one.embedding.weight[given.aspect[which, : given.aspect_lengths[which]]].mean(0)
     beside = torch.cat((words, aspect.expand(len(words), -1)), 1)
     states = one.reader(beside[:, None], torch.ones(len(words), 1, dtype=torch.bool))[0][:, 0]
     score = one.pool.score

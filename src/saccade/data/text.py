@@ -1,7 +1,7 @@
 """Batches of text pairs as tensors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -38,14 +38,15 @@ class TextBatch:
 
 @dataclass(frozen=True)
 class LabeledTexts:
-    """Texts, padded with 0, and the number of the label of each.
+    """Texts, padded with 0, and the number of the label of each; `spelled`: where letters are read, those of each word.
 
-    Shapes: source (B, K), lengths (B), label (B)
+    Shapes: source (B, K), lengths (B), label (B), spelled (B, K, P)
     """
 
     source: Int[Tensor, "B K"]
     lengths: Int[Tensor, " B"]
     label: Int[Tensor, " B"]
+    spelled: Int[Tensor, "B K P"] | None = field(default=None, kw_only=True)
 
     @property
     def tokens(self) -> int:
@@ -57,11 +58,12 @@ class LabeledTexts:
 class LabeledAspects(LabeledTexts):
     """Texts, and of each the aspect that its label is about, in words of its own.
 
-    Shapes: aspect (B, A), aspect_lengths (B)
+    Shapes: aspect (B, A), aspect_lengths (B), aspect_spelled (B, A, P)
     """
 
     aspect: Int[Tensor, "B A"]
     aspect_lengths: Int[Tensor, " B"]
+    aspect_spelled: Int[Tensor, "B A P"] | None = field(default=None, kw_only=True)
 
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:

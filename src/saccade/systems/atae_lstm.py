@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from saccade.attention import Mask, Perceptron, attend, lengths, make_normalizer
 from saccade.config import Positive, Share
 from saccade.data.text import LabeledAspects
-from saccade.data.tokenizers import PAD, UNKNOWN
-from saccade.layers.dropout import WordDropout
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
+from saccade.layers.words import WordVectors
 from saccade.systems.system import Labeler
 
 TASK = "aspect_to_label"
@@ -35,6 +34,8 @@ class Config:
     "How scores become weights: softmax, sparsemax, entmax15 …"
     word_dropout: Share = 0.0
     "Share of the words, of text and aspect, that are read as unknown in training."
+    letter_dropout: Share = 0.5
+    "Share of the runs of letters (task.spelling) that are not read in training."
     dropout: Share = 0.5
     "Share of the numbers struck out of words' vectors and of the pooled text in training."
 
@@ -60,22 +61,21 @@ class AspectPool(nn.Module):
 class Model(Labeler):
     """The words beside the aspect, read, pooled by it, and a linear layer."""
 
-    def __init__(self, config: Config, source_size: int, labels: int) -> None:
+    def __init__(self, config: Config, source_size: int, labels: int, runs: int = 0) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
-        nn.init.normal_(self.embedding.weight, std=0.1)
+        dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
+        self.embedding = WordVectors(source_size, config.embedding, runs=runs, **dropout)
         self.reader = RecurrentReader(2 * config.embedding, config.hidden, cell="lstm", directions=1)
         self.pool = AspectPool(config.embedding, config.hidden, config.normalize)
         self.pooled = nn.Linear(config.hidden, config.hidden, bias=False)
         self.last = nn.Linear(config.hidden, config.hidden)
         self.output = nn.Linear(config.hidden, labels)
-        self.heard = WordDropout(config.word_dropout, UNKNOWN)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, batch: LabeledAspects) -> Float[Tensor, "B labels"]:
-        aspect = mean(self.embedding(self.heard(batch.aspect)), lengths(batch.aspect_lengths))
-        words = self.dropout(self.embedding(self.heard(batch.source)))
+        aspect = mean(self.embedding(batch.aspect, batch.aspect_spelled), lengths(batch.aspect_lengths))
+        words = self.dropout(self.embedding(batch.source, batch.spelled))
         beside = torch.cat((words, aspect[:, None].expand(-1, words.shape[1], -1)), -1)
         live = torch.arange(words.shape[1]) < batch.lengths[:, None]
         states, (last,) = self.reader(beside.transpose(0, 1).contiguous(), live.T.contiguous())

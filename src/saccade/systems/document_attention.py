@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from saccade.attention import lengths
 from saccade.config import Positive, Share
 from saccade.data.text import LabeledTexts
-from saccade.data.tokenizers import PAD, UNKNOWN
-from saccade.layers.dropout import WordDropout
 from saccade.layers.pooling import AttentionPool, mean
 from saccade.layers.recurrent import RecurrentReader
+from saccade.layers.words import WordVectors
 from saccade.systems.system import Labeler
 
 TASK = "text_to_label"
@@ -42,6 +41,8 @@ class Config:
     "How scores become weights: softmax, sparsemax, entmax15 …"
     word_dropout: Share = 0.0
     "Share of the words that are read as unknown in training, by which that vector is learned."
+    letter_dropout: Share = 0.5
+    "Share of the runs of letters (task.spelling) that are not read in training."
     dropout: Share = 0.3
     "Share of the numbers struck out of words' vectors and of the pooled text in training."
 
@@ -49,16 +50,15 @@ class Config:
 class Model(Labeler):
     """The words, pooled, and a linear layer."""
 
-    def __init__(self, config: Config, source_size: int, labels: int) -> None:
+    def __init__(self, config: Config, source_size: int, labels: int, runs: int = 0) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
-        nn.init.normal_(self.embedding.weight, std=0.1)
+        dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
+        self.embedding = WordVectors(source_size, config.embedding, runs=runs, **dropout)
         self.reader = RecurrentReader(config.embedding, config.hidden) if config.reader == "gru" else None
         width = 2 * config.hidden if config.reader == "gru" else config.embedding
         self.pool = AttentionPool(width, config.hidden, config.normalize) if config.pool == "attention" else None
         self.output = nn.Linear(width, labels)
-        self.heard = WordDropout(config.word_dropout, UNKNOWN)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, batch: LabeledTexts) -> Float[Tensor, "B labels"]:
@@ -72,7 +72,7 @@ class Model(Labeler):
 
     def words(self, batch: LabeledTexts) -> Float[Tensor, "B K D"]:
         """A vector for each word."""
-        words: Tensor = self.dropout(self.embedding(self.heard(batch.source)))
+        words: Tensor = self.dropout(self.embedding(batch.source, batch.spelled))
         if self.reader is None:
             return words
         live = torch.arange(words.shape[1]) < batch.lengths[:, None]

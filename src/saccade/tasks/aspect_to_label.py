@@ -8,6 +8,7 @@ from torch import Tensor
 
 from saccade.data.batches import Integers
 from saccade.data.examples import Pair
+from saccade.data.spelling import Spelling
 from saccade.data.text import LabeledAspects, padded
 from saccade.errors import DataError
 from saccade.tasks import text_to_label
@@ -33,18 +34,22 @@ def parted(text: str, where: str = "") -> tuple[str, str]:
 
 
 class AspectCorpus(TextCorpus):
-    """Encoded texts with their aspects and labels."""
+    """Encoded texts with their aspects and labels and, if letters are read, the spelling of both."""
 
-    def __init__(self, sources: list[list[int]], aspects: list[list[int]], labels: Integers) -> None:
-        super().__init__(sources, labels)
-        self.aspects = aspects
+    def __init__(
+        self, sources: list[list[int]], aspects: list[list[int]], labels: Integers, *spelled: Spelling | None
+    ) -> None:
+        super().__init__(sources, labels, spelled[0])
+        self.aspects, self.aspect_spelling = aspects, spelled[1]
 
     def batch(self, indices: Any) -> LabeledAspects:
         """The batch of these examples."""
         texts = super().batch(indices)
         aspect, lengths = padded([self.aspects[i] or [0] for i in indices])
         lengths = torch.tensor([len(self.aspects[i]) for i in indices])
-        return LabeledAspects(texts.source, texts.lengths, texts.label, aspect, lengths)
+        letters = self.aspect_spelling.batch(indices, aspect.shape[1]) if self.aspect_spelling else None
+        given = (texts.source, texts.lengths, texts.label, aspect, lengths)
+        return LabeledAspects(*given, spelled=texts.spelled, aspect_spelled=letters)
 
 
 class Task(text_to_label.Task):
@@ -59,8 +64,10 @@ class Task(text_to_label.Task):
     def encoded(self, texts: Sequence[str], labels: Integers) -> AspectCorpus:
         """These texts and their aspects, with the numbers of their labels."""
         found = [parted(text) for text in texts]
-        sources, aspects = (self.tokenizer.encode_batch([pair[side] for pair in found]) for side in (0, 1))
-        return AspectCorpus([row[: self.config.longest] for row in sources], aspects, labels)
+        sides = [[pair[side] for pair in found] for side in (0, 1)]
+        sources, aspects = map(self.tokenizer.encode_batch, sides)
+        rows = [row[: self.config.longest] for row in sources]
+        return AspectCorpus(rows, aspects, labels, *map(self.spelled, sides))
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None

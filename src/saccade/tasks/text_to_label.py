@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.config import Positive
+from saccade.config import Count, Positive
 from saccade.data import tokenizers
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import Pair, Splits
+from saccade.data.spelling import Spelling
 from saccade.data.text import LabeledTexts, padded
 from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError
@@ -42,13 +43,16 @@ class Config:
     "What words' vectors start from: nothing, a file in the text form of word2vec, or skip_gram: learned from the texts."
     vector_epochs: Positive = 5
     "Of skip_gram: how often the texts are read for the vectors."
+    spelling: Count = 0
+    """Vectors for runs of three to five letters, found by a hash, by which words are read beside their own, those that were
+    never seen, too; 0: none. For document_attention and atae_lstm."""
 
 
 class TextCorpus:
-    """Encoded texts with their labels."""
+    """Encoded texts with their labels and, if letters are read, their spelling."""
 
-    def __init__(self, sources: list[list[int]], labels: Integers) -> None:
-        self.sources, self.labels = sources, labels
+    def __init__(self, sources: list[list[int]], labels: Integers, spelling: Spelling | None = None) -> None:
+        self.sources, self.labels, self.spelling = sources, labels, spelling
         self.lengths = np.array([len(source) for source in sources], dtype=np.int64)
 
     def batch(self, indices: Any) -> LabeledTexts:
@@ -56,7 +60,8 @@ class TextCorpus:
         source, lengths = padded([self.sources[i] for i in indices])
         if source.shape[1] == 0:  # all are empty: layers expect a place, if only one of padding
             source = source.new_zeros(len(source), 1)
-        return LabeledTexts(source, lengths, torch.from_numpy(self.labels[list(indices)]))
+        spelled = self.spelling.batch(indices, source.shape[1]) if self.spelling else None
+        return LabeledTexts(source, lengths, torch.from_numpy(self.labels[list(indices)]), spelled=spelled)
 
 
 class Task(LabelTask):
@@ -89,7 +94,8 @@ class Task(LabelTask):
 
     def sizes(self) -> dict[str, int]:
         """What a model is made for."""
-        return {"source_size": self.tokenizer.size, "labels": len(self.labels.names)}
+        letters = {"runs": self.config.spelling} if self.config.spelling else {}
+        return {"source_size": self.tokenizer.size, "labels": len(self.labels.names), **letters}
 
     def corpus(self, pairs: Sequence[Pair]) -> Any:
         """The texts as tokens."""
@@ -97,7 +103,14 @@ class Task(LabelTask):
 
     def encoded(self, texts: Sequence[str], labels: Integers) -> Any:
         """These texts, with the numbers of their labels."""
-        return TextCorpus([row[: self.config.longest] for row in self.tokenizer.encode_batch(texts)], labels)
+        rows = [row[: self.config.longest] for row in self.tokenizer.encode_batch(texts)]
+        return TextCorpus(rows, labels, self.spelled(texts))
+
+    def spelled(self, texts: Sequence[str]) -> Spelling | None:
+        """How the words of these texts are written, if letters are read."""
+        if not self.config.spelling:
+            return None
+        return Spelling(map(self.tokenizer.pieces, texts), self.config.spelling)
 
     def begin(self, model: System, splits: Splits) -> None:
         """Give words the vectors that they start from, where some were asked for."""

@@ -1,6 +1,7 @@
 """A run's directory: config.toml, env.json, tokenizers, log.jsonl and checkpoints, all readable by hand."""
 
 import functools
+import inspect
 import json
 import os
 import platform
@@ -63,7 +64,10 @@ class Run:
     def new_model(self, task: Any) -> System:
         """A model with its first weights, drawn from the seed."""
         seed_all(self.settings.train.seed)
-        model: System = systems.load(self.settings.system).Model(self.settings.model, **task.sizes())
+        kind, sizes = systems.load(self.settings.system).Model, task.sizes()
+        if "runs" in sizes and "runs" not in inspect.signature(kind).parameters:
+            raise UsageError(f"task.spelling: {self.settings.system} reads words whole; leave it at 0")
+        model: System = kind(self.settings.model, **sizes)
         return model
 
     def model(self, task: Any, which: Which | None = None) -> tuple[System, Checkpoint]:
