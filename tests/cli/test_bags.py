@@ -48,6 +48,25 @@ def test_bags_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert here("data sample runs/attention_mil/config.toml --count 1", capsys).out == "0\tno\t2 instances\n"
 
 
+def test_features_are_known_by_their_names(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [line.split(",") for line in Path("bags.csv").read_text().splitlines()]
+    Path("turned.csv").write_text("".join(f"{b},{bag},{label},{a}\n" for bag, label, _, a, b in rows))
+    Path("other.csv").write_text(Path("bags.csv").read_text().replace("mark,a,b", "mark,a,c"))
+    told = [json.loads(here(f"evaluate {run} --data {name} --json", capsys).out) for name in ("bags.csv", "turned.csv")]
+    assert told[0]["scores"]["all"]["loss"] == told[1]["scores"]["all"]["loss"]
+    Path("in.txt").write_text("turned.csv#1\nturned.csv#2\n")
+    assert here(f"predict {run} in.txt", capsys).out == "yes\nno\n"
+    for command in (
+        f"evaluate {run} --data other.csv",
+        f"look {run} other.csv#1",
+        f"train attention_mil data.train=bags.csv data.valid=other.csv {SMALL} --out x",
+    ):
+        answer = here(command, capsys)
+        assert (answer.code, answer.err.count("\n")) == (3, 1), answer.err
+        assert "other.csv: expected the features" in answer.err
+        assert "(a, b); missing: b; unknown: c;" in answer.err
+
+
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from saccade.config import Positive, Share
 from saccade.data.csv_tables import CsvTable
-from saccade.data.examples import Bag, Splits
+from saccade.data.examples import Bag, Columns, Splits
 from saccade.data.images import SUFFIXES, opened, pixels_of
 from saccade.errors import DataError, UnknownName, UsageError
 
@@ -81,10 +81,7 @@ def named(text: str, shape: tuple[int, ...]) -> Bag:
         raise UnknownName(f"bag of {path}", name, found)
     if not name and len(found) != 1:
         raise DataError(f"{path}: expected one bag, got {len(found)}; name one as {path}#{next(iter(found), 'ID')}")
-    bag = found[name] if name else next(iter(found.values()))
-    if bag.items.shape[1:] != shape:
-        raise DataError(f"{path}: expected {shape[0]} features, as the run has learned from, got {bag.items.shape[1]}")
-    return bag
+    return found[name] if name else next(iter(found.values()))
 
 
 def _hold_out(bags: Sequence[Bag], share: float) -> tuple[list[Bag], list[Bag]]:
@@ -101,7 +98,7 @@ def _table(path: Path, *, labeled: bool) -> list[Bag]:
     features = table.numbers(COLUMNS)
     if features.shape[1] == 0:
         raise DataError(f"{path}: expected columns of features beside {', '.join(COLUMNS)}, got none")
-    empty = [""] * len(features)
+    columns, empty = Columns(table.others(COLUMNS), str(path)), [""] * len(features)
     labels, marks = (table.column(name) if name in table.header else empty for name in ("label", "mark"))
     rows: dict[str, list[int]] = {}
     for number, name in enumerate(table.column("bag")):
@@ -112,6 +109,7 @@ def _table(path: Path, *, labeled: bool) -> list[Bag]:
             _label(path, name, {labels[number] for number in own}),
             np.array([marks[number] not in ("", "0") for number in own], dtype=np.int64) if "mark" in table.header else None,
             name=name,
+            columns=columns,
         )
         for name, own in rows.items()
     ]

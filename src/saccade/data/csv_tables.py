@@ -36,6 +36,10 @@ class CsvTable:
         place = self.header.index(name)
         return [row[place].strip() for row in self.rows]
 
+    def others(self, without: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of all other columns."""
+        return tuple(name for name in self.header if name not in without)
+
     def numbers(self, without: tuple[str, ...]) -> NDArray[np.float32]:
         """All other columns, (rows, columns)."""
         places = [place for place, name in enumerate(self.header) if name not in without]

@@ -28,6 +28,14 @@ class Pair:
             yield text.encode("utf-8", "surrogatepass") + b"\0"
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of features, in their order, and the file that has them."""
+
+    names: tuple[str, ...]
+    file: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Bag:
     """Some things, in no order, and what is to be said of all of them together.
@@ -42,6 +50,8 @@ class Bag:
     name: str = ""
     grid: tuple[int, int] | None = None
     """Rows and columns, where the items are the tiles of one picture."""
+    columns: Columns | None = None
+    """Of items that are features with names."""
 
     def line(self) -> str:
         """The bag in a few words."""

@@ -14,7 +14,6 @@ from saccade.data import tokenizers
 from saccade.data.batches import cut
 from saccade.data.examples import Bag, Splits
 from saccade.data.ragged import BagBatch, joined
-from saccade.errors import DataError
 from saccade.evaluation.labels import auc
 from saccade.search import Config as SearchConfig
 from saccade.tasks.instances import Scale, instances, named
@@ -64,7 +63,9 @@ class Task(LabelTask):
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the labels and the scale from the training data."""
-        return cls(config, Labels.of(splits), Scale.of(splits.train, config.farthest))
+        labels, scale = Labels.of(splits), Scale.of(splits.train, config.farthest)
+        scale.check(splits)
+        return cls(config, labels, scale)
 
     def save(self, run: Path) -> None:
         """Write both into the run."""
@@ -82,16 +83,11 @@ class Task(LabelTask):
 
     def corpus(self, found: Sequence[Bag]) -> BagCorpus:
         """The bags as numbers."""
-        for bag in found:
-            if bag.items.shape[1:] != self.scale.shape:
-                raise DataError(
-                    f"bag {bag.name!r}: expected instances of shape {self.scale.shape}, got {bag.items.shape[1:]}"
-                )
-        return BagCorpus(found, self.labels.numbers(found), self.scale)
+        return BagCorpus([self.scale.fitting(bag) for bag in found], self.labels.numbers(found), self.scale)
 
     def named(self, text: str) -> Bag:
         """The bag that a line names: one of the run's own data by its number, or one of a file."""
-        return named(text, self.scale.shape, self.examples)
+        return named(text, self.scale, self.examples)
 
     def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
         """The most probable labels of the bag that a line names."""

@@ -29,7 +29,7 @@ class Scaled(Sequence[Any]):
         return len(self.bags)
 
     def __getitem__(self, place: Any) -> Any:
-        return self.scale(self.bags[place].items).astype(np.float32, copy=False)
+        return self.scale(self.scale.fitting(self.bags[place]).items).astype(np.float32, copy=False)
 
 
 class SetItems:
@@ -70,7 +70,7 @@ class SetItems:
         """The items of each set as numbers, and how many there are."""
         if self.tokenizer is None:
             assert self.scale is not None
-            lengths = [_size(example, self.scale.shape) for example in examples]
+            lengths = [_size(example, self.scale) for example in examples]
             return Scaled(examples, self.scale), np.array(lengths, dtype=np.int64)
         rows = [np.array(row, dtype=np.int64) for row in self.tokenizer.encode_batch([pair.source for pair in examples])]
         return rows, np.array([len(row) for row in rows], dtype=np.int64)
@@ -79,7 +79,7 @@ class SetItems:
         """The set on a line: words, or a bag by its name; an empty line names no bag."""
         if self.scale is None:
             return Pair(text, "")
-        return named(text, self.scale.shape, examples) if text.strip() else None
+        return named(text, self.scale, examples) if text.strip() else None
 
     def side(self, example: Pair | Bag) -> Side:
         """The set as a side of a picture."""
@@ -93,9 +93,8 @@ class SetItems:
         return Side("words", words)
 
 
-def _size(example: Any, shape: tuple[int, ...]) -> int:
+def _size(example: Any, scale: Scale) -> int:
     """How many items a bag has, if they are what the run has learned from."""
-    if not isinstance(example, Bag) or example.items.shape[1:] != shape:
-        got = f"items of shape {example.items.shape[1:]}" if isinstance(example, Bag) else "words"
-        raise DataError(f"expected sets of items of shape {shape}, as the run has learned from, got {got}")
-    return len(example.items)
+    if not isinstance(example, Bag):
+        raise DataError(f"expected sets of items of shape {scale.shape}, as the run has learned from, got words")
+    return len(scale.fitting(example).items)

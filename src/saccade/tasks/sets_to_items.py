@@ -60,7 +60,9 @@ class Task(PlainTask):
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the scale from the training data."""
-        return cls(config, Scale.of(splits.train[:SAMPLE]))
+        scale = Scale.of(splits.train[:SAMPLE])
+        scale.check(splits)
+        return cls(config, scale)
 
     def save(self, run: Path) -> None:
         """Write it into the run."""
@@ -82,8 +84,7 @@ class Task(PlainTask):
             if marked != 1 or len(bag.items) < 2:
                 told = f"expected at least 2 items, one of them marked, got {len(bag.items)} with {marked} marked"
                 raise DataError(f"set {bag.name!r}: {told}; mark the one that is meant by a 1 in the column mark")
-            if bag.items.shape[1:] != self.scale.shape:
-                raise DataError(f"set {bag.name!r}: expected items of shape {self.scale.shape}, got {bag.items.shape[1:]}")
+            self.scale.fitting(bag)
         return ItemCorpus(found, np.array([_marked(bag) for bag in found], dtype=np.int64), self.scale)
 
     def scored(
@@ -127,7 +128,7 @@ class Task(PlainTask):
         """The places, from 0 on, of the items that belong least."""
         if not text.strip():
             return nothing()
-        bag = named(text, self.scale.shape, self.examples)
+        bag = named(text, self.scale, self.examples)
         with torch.inference_mode():
             weights = model.glance(joined([Bag(self.scale(bag.items), "")], [0]))
         logs, places = next(iter(weights.values())).log().topk(min(count, len(bag.items)))
@@ -141,7 +142,7 @@ class Task(PlainTask):
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
     ) -> list[Scene]:
         """A picture of the set: how odd each item is beside the others."""
-        bag = named(text, self.scale.shape, self.examples)
+        bag = named(text, self.scale, self.examples)
         odd = _marked(bag)
         side = instances(bag, [f"{place}{' *' if place == odd else ''}" for place in range(len(bag.items))])
         known = {} if odd is None else {"the odd one": f"{odd} *"}

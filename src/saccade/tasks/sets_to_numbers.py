@@ -99,7 +99,10 @@ class Task(PlainTask):
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the words, or the scale of features, and the scale of numbers from the training data."""
-        return cls(config, SetItems.of(splits.train, tokens), Numbers.of(splits.train))
+        items = SetItems.of(splits.train, tokens)
+        if items.scale:
+            items.scale.check(splits)
+        return cls(config, items, Numbers.of(splits.train))
 
     def save(self, run: Path) -> None:
         """Write all of it into the run."""
