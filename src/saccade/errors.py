@@ -6,6 +6,7 @@ SaccadeError (1: failed)
 │   ├── UnknownName    not in a registry; the nearest is named
 │   └── MissingExtra   a package that is not installed; the command that installs it is named
 └── DataError (3: a file, a line or a checkpoint is bad)
+    └── InputError     a line that is to be answered
 """
 
 import difflib
@@ -34,6 +35,14 @@ class DataError(SaccadeError):
     """A file, a line of it, or a checkpoint that cannot be used."""
 
     exit_code = 3
+
+
+class InputError(DataError):
+    """A line that is to be answered and cannot be; whoever knows its file names that, too."""
+
+    def __init__(self, line: int, cause: SaccadeError) -> None:
+        super().__init__(f"line {line}: {cause}")
+        self.line, self.cause = line, cause
 
 
 class UnknownName(UsageError, KeyError):  # noqa: N818 - reads as what it is

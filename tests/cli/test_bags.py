@@ -70,7 +70,7 @@ def test_features_are_known_by_their_names(run: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [
-        ("predict {run} in.txt", 3, "expected test#0 to test#29"),
+        ("predict {run} in.txt", 3, "in.txt:3: test#30: expected test#0 to test#29"),
         ("look {run} none.csv", 3, "none.csv: cannot be read"),
         ("train attention_mil --out x", 2, "data.train: expected bags"),
         ("train attention_mil data.name=files data.train=a.tsv --out x", 2, "expected bags (data.train=bags.csv"),
@@ -79,7 +79,7 @@ def test_features_are_known_by_their_names(run: Path, capsys: pytest.CaptureFixt
     ],
 )
 def test_what_cannot_be_done(command: str, code: int, words: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("in.txt").write_text("test#30\n")
+    Path("in.txt").write_text("test#0\n\ntest#30\n")
     answer = here(command.format(run=run), capsys)
     assert (answer.code, answer.err.count("\n")) == (code, 1), answer.err
     assert words in answer.err

@@ -87,7 +87,11 @@ def test_aspects_by_every_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert "aspect: staff" in looked.out
     answer = here(["look", "run", text], capsys)
     assert (answer.code, answer.err.count("\n")) == (3, 1)
-    assert "expected" in answer.err
+    assert answer.err.startswith("saccade: expected a sentence and its aspect")
+    (tmp_path / "in.txt").write_text(f"{text} | food\n{text}\n")
+    answer = here("predict run in.txt", capsys)
+    assert (answer.code, answer.err.count("\n")) == (3, 1)
+    assert answer.err.startswith("saccade: in.txt:2: expected a sentence and its aspect")
 
 
 def test_words_never_seen_are_read_by_their_letters(

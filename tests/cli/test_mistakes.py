@@ -128,10 +128,10 @@ MISTAKES = [
         "input too long",
         "predict run a.txt",
         3,
-        ("line 2: 41 tokens, at most 40", "shorten"),
+        ("a.txt:2: 41 tokens, at most 40", "shorten"),
         written("a.txt", b"a\n" + b"b" * 41),
     ),
-    Mistake("text too long", f"look run {'a' * 41}", 3, ("41 tokens, at most 40", "shorten it")),
+    Mistake("text too long", f"look run {'a' * 41}", 3, ("saccade: 41 tokens, at most 40", "shorten it")),
     Mistake("text empty", "look run ' '", 3, ("nothing to look at", "the text is empty")),
     # Recipes and runs
     Mistake("missing recipe", "train mine.toml", 3, ("mine.toml: no such file", "saccade recipes")),

@@ -5,10 +5,11 @@ import torch
 
 from saccade.data import tokenizers
 from saccade.data.examples import Pair, Splits
-from saccade.errors import DataError
+from saccade.errors import DataError, InputError
 from saccade.search import Config as SearchConfig
 from saccade.systems.atae_lstm import Config as ModelConfig
 from saccade.systems.atae_lstm import Model
+from saccade.tasks import text_to_label
 from saccade.tasks.aspect_to_label import Config, Task, parted
 from saccade.view.trace import check
 
@@ -43,6 +44,15 @@ def test_each_sentence_and_aspect_is_learned_once() -> None:
     assert Task.read(PAIRS) == ["good food but bad service", "food", "service", "a | b is fine", "a"]
     with pytest.raises(DataError, match=f"example {len(PAIRS) + 1} to learn from: expected a sentence"):
         Task.read([*PAIRS, Pair("no aspect", "good")])
+
+
+def test_what_has_no_aspect_is_refused_by_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_to_label, "WINDOW", 2)
+    task = fitted()
+    with pytest.raises(InputError, match="line 4: expected a sentence and its aspect"):
+        list(task.predict(model(task), [PAIRS[0].source, "", PAIRS[1].source, "no aspect"], SearchConfig()))
+    with pytest.raises(DataError, match="example 2: expected a sentence and its aspect"):
+        task.corpus([PAIRS[0], Pair("no aspect", "positive")])
 
 
 def test_answers_hang_on_the_aspect_and_on_no_company() -> None:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from saccade.data import tokenizers
 from saccade.data.examples import Picture, Splits
-from saccade.errors import DataError, UnknownName
+from saccade.errors import DataError, InputError, UnknownName
 from saccade.search import Config as SearchConfig
 from saccade.systems.se_resnet import Config as ModelConfig
 from saccade.systems.se_resnet import Model
@@ -94,13 +94,16 @@ def test_pictures_by_path_and_by_number(tmp_path: Path) -> None:
     assert list(task.predict(made, ["", ""], SearchConfig()))[1][0].text == ""
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = fitted()
     task.examples = lambda: Splits(pictures(12), [], pictures(5))
     with pytest.raises(DataError, match="test#5: expected test#0 to test#4, or the name of a file"):
         task.picture("test#5")
     with pytest.raises(DataError, match=r"none\.png: no such picture"):
         task.picture(str(tmp_path / "none.png"))
+    monkeypatch.setattr(Task, "BUDGET", 2)  # lines are counted beyond the first window
+    with pytest.raises(InputError, match=r"line 4: none\.png: no such picture"):
+        list(task.predict(model(task), ["test#0", "", "test#1", "none.png"], SearchConfig()))
     with pytest.raises(UnknownName, match="label 'z'"):
         task.corpus([Picture(pictures(1)[0].pixels, "z")])
     with pytest.raises(DataError, match="expected pictures of 9 × 12 pixels"):

@@ -8,7 +8,7 @@ import torch
 
 from saccade.data import tokenizers
 from saccade.data.graphs import GraphData, both_ways, sparse
-from saccade.errors import DataError, UnknownName
+from saccade.errors import DataError, InputError
 from saccade.search import Config as SearchConfig
 from saccade.systems.gat import Config as ModelConfig
 from saccade.systems.gat import Model
@@ -71,8 +71,8 @@ def test_nodes_are_asked_for_by_name() -> None:
     for row, best in zip(told, (found[0], found[2]), strict=True):
         assert np.exp(best[0].log_prob) == pytest.approx(row.max(), abs=1e-5)
         assert best[0].text == task.labels.names[int(row.argmax())]
-    with pytest.raises(UnknownName, match="did you mean 'dee'"):
-        list(task.predict(made, ["deee"], BEAM))
+    with pytest.raises(InputError, match="line 3: unknown node 'deee'; did you mean 'dee'"):
+        list(task.predict(made, ["dee", "", "deee"], BEAM))
 
 
 def test_scores_count_the_nodes_that_are_asked_for() -> None:

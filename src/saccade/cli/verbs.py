@@ -16,7 +16,7 @@ from saccade import data as datasets
 from saccade.cli import by_length, streams
 from saccade.config import Table
 from saccade.data.examples import Splits
-from saccade.errors import DataError, UnknownName, UsageError
+from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search import Config as SearchConfig
@@ -206,9 +206,12 @@ def predict(
         task = run.task()
         model, _ = run.model(task, which_of(which))
         streams.as_utf8()
-        lines = decoded(stream, "standard input" if file == "-" else file)
-        for found in task.predict(model, lines, search, groups=task.groups()[:1]):
-            write(found, scores=scores, machine=machine)
+        name = "standard input" if file == "-" else file
+        try:
+            for found in task.predict(model, decoded(stream, name), search, groups=task.groups()[:1]):
+                write(found, scores=scores, machine=machine)
+        except InputError as error:
+            raise DataError(f"{name}:{error.line}: {error.cause}") from None
 
 
 def write(found: Sequence[Prediction], *, scores: bool, machine: bool, named: bool = False) -> None:

@@ -61,9 +61,13 @@ class Task(text_to_label.Task):
         found = [parted(pair.source, f"example {number} to learn from: ") for number, pair in enumerate(pairs, 1)]
         return list(dict.fromkeys(text for pair in found for text in pair))
 
+    def check(self, text: str) -> None:
+        """Refuse a sentence without an aspect."""
+        parted(text)
+
     def encoded(self, texts: Sequence[str], labels: Integers) -> AspectCorpus:
         """These texts and their aspects, with the numbers of their labels."""
-        found = [parted(text) for text in texts]
+        found = [parted(text, f"example {number}: ") for number, text in enumerate(texts, 1)]
         sides = [[pair[side] for pair in found] for side in (0, 1)]
         sources, aspects = map(self.tokenizer.encode_batch, sides)
         rows = [row[: self.config.longest] for row in sources]

@@ -23,7 +23,7 @@ from saccade.search import Config as SearchConfig
 from saccade.systems.system import Labeler
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.numbered import numbered
-from saccade.tasks.prediction import Prediction, nothing
+from saccade.tasks.prediction import Prediction, at_line, nothing
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "images"
@@ -143,10 +143,11 @@ class Task(LabelTask):
         groups: Sequence[str] = ("",),
     ) -> Iterator[list[Prediction]]:
         """The most probable labels of each picture: the path of a file, or its number such as test#12; empty gives empty."""
-        left = (text.strip() for text in texts)
+        left, first = (text.strip() for text in texts), 1
         while window := list(islice(left, self.BUDGET)):
-            lines = [line for line in window if line]
-            pixels = [self.picture(line).pixels for line in lines]
+            lines = {number: line for number, line in enumerate(window, first) if line}
+            first += len(window)
+            pixels = [self._pixels(number, line) for number, line in lines.items()]
             corpus = PictureCorpus(self.scale, whole(pixels, self.scale.shape), np.zeros(len(pixels), np.int64))
             batch = corpus.batch(range(len(pixels)))
             with torch.inference_mode():
@@ -160,6 +161,11 @@ class Task(LabelTask):
                     yield self.ranked(logs[place], own, search_config.n_best)
                 else:
                     yield nothing()
+
+    def _pixels(self, number: int, line: str) -> Pixels:
+        """Of the picture on this line of the input."""
+        with at_line(number):
+            return self.picture(line).pixels
 
     def picture(self, line: str) -> Picture:
         """The picture of this path, or of this number among the run's own."""

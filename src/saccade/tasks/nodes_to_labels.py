@@ -17,7 +17,7 @@ from saccade.data import tokenizers
 from saccade.data.batches import Integers
 from saccade.data.graphs import GraphData
 from saccade.data.pickles import Csr
-from saccade.errors import DataError, UnknownName
+from saccade.errors import DataError, InputError, UnknownName
 from saccade.layers.nodes import NodeBatch
 from saccade.search import Config as SearchConfig
 from saccade.tasks.labels import Labels, LabelTask, Metric
@@ -148,9 +148,9 @@ class Task(LabelTask):
         """The most probable labels of each node, which is named by its id; an empty line gives an empty one."""
         lines = [text.strip() for text in texts]
         numbers = {name: number for number, name in enumerate(self.names)}
-        for line in lines:
+        for place, line in enumerate(lines, 1):
             if line and line not in numbers:
-                raise UnknownName("node", line, numbers)
+                raise InputError(place, UnknownName("node", line, numbers))
         nodes = [numbers[line] for line in lines if line]
         batch = self.corpus(nodes).batch(range(len(nodes)))
         with torch.inference_mode():

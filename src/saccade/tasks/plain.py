@@ -8,7 +8,7 @@ from torch import Tensor
 from saccade.errors import UsageError
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
-from saccade.tasks.prediction import Prediction
+from saccade.tasks.prediction import Prediction, at_line
 
 
 class PlainTask:
@@ -37,8 +37,10 @@ class PlainTask:
         groups: Sequence[str] = ("",),
     ) -> Iterator[list[Prediction]]:
         """What is said of each line, one after the other."""
-        for text in texts:
-            yield self.answer(model.eval(), text, search_config.n_best, looks=looks)
+        for number, text in enumerate(texts, 1):
+            with at_line(number):
+                found = self.answer(model.eval(), text, search_config.n_best, looks=looks)
+            yield found
 
     def evaluate(
         self, model: Any, examples: Sequence[Any], config: SearchConfig, tick: Callable[[int], None] = lambda done: None

@@ -22,7 +22,7 @@ from saccade.search import Config as SearchConfig
 from saccade.systems.system import Labeler, System
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.lengths import bounds
-from saccade.tasks.prediction import Prediction
+from saccade.tasks.prediction import Prediction, at_line
 from saccade.tasks.starting_vectors import start
 from saccade.view.trace import Look, Scene, Side
 
@@ -112,6 +112,9 @@ class Task(LabelTask):
             return None
         return Spelling(map(self.tokenizer.pieces, texts), self.config.spelling)
 
+    def check(self, text: str) -> None:
+        """Refuse what is no input; any text is one."""
+
     def begin(self, model: System, splits: Splits) -> None:
         """Give words the vectors that they start from, where some were asked for."""
         if self.config.vectors:
@@ -127,8 +130,12 @@ class Task(LabelTask):
         groups: Sequence[str] = ("",),
     ) -> Iterator[list[Prediction]]:
         """The most probable labels of each text, `n_best` of them, in the order of the texts."""
-        left = iter(texts)
+        left, first = iter(texts), 1
         while window := list(islice(left, WINDOW)):
+            for number, text in enumerate(window, first):
+                with at_line(number):
+                    self.check(text)
+            first += len(window)
             corpus = self.encoded(window, np.zeros(len(window), dtype=np.int64))
             found: dict[int, list[Prediction]] = {}
             order = np.argsort(corpus.lengths, kind="stable").tolist()

@@ -25,7 +25,7 @@ from saccade.search import Hypothesis, search
 from saccade.systems.system import System
 from saccade.tasks.lengths import bounds
 from saccade.tasks.pieces import gathered, pieces
-from saccade.tasks.prediction import Prediction
+from saccade.tasks.prediction import Prediction, at_line
 from saccade.view.trace import Look, Scene, Side
 
 DATA = "texts"
@@ -116,7 +116,7 @@ class Task:
         for number, row in enumerate(zip(sources, targets, strict=True), 1):
             if not row[0]:
                 raise DataError(f"example {number}: expected a source, got a text without tokens; leave it out")
-            self._check(max(map(len, row)), f"example {number}")
+            self._check(max(map(len, row)), f"example {number}: ")
         first = [self.first(pair.group) for pair in pairs] if self.config.starts == "group" else None
         return TextCorpus(sources, targets, first)
 
@@ -136,10 +136,10 @@ class Task:
         """Sources as the model reads them; one without tokens stays so."""
         return [[*row, END] if row else row for row in rows] if self.config.source_ends == "end" else rows
 
-    def _check(self, length: int, where: str) -> None:
+    def _check(self, length: int, where: str = "") -> None:
         if length > self.config.longest:
             raise DataError(
-                f"{where}: {length} tokens, at most {self.config.longest} expected; shorten it, or set task.longest"
+                f"{where}{length} tokens, at most {self.config.longest} expected; shorten it, or set task.longest"
             )
 
     def predict(
@@ -163,7 +163,8 @@ class Task:
             rows = self.source.encode_batch(["" if text.isspace() else text for text in window])
             for number, row in enumerate(rows, first + 1):
                 if not split:
-                    self._check(len(row), f"line {number}")
+                    with at_line(number):
+                        self._check(len(row))
             yield from self._window(model, rows, first, search_config, looks, groups)
             first += len(window)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade.errors import UsageError
+from saccade.errors import InputError, UsageError
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
 from saccade.training.run import Run, Which
@@ -43,7 +43,10 @@ class Trained:
             raise UsageError(f"--to: expected a run that writes {what}, got {to!r}; leave it out, or name another")
         search = search or self.run.settings.search
         scenes = []
-        answers = self.task.predict(self.model, iter(texts), search, looks=True, groups=groups)
+        try:
+            answers = list(self.task.predict(self.model, iter(texts), search, looks=True, groups=groups))
+        except InputError as error:
+            raise error.cause from None  # these are no lines of a file
         for text, found in zip(texts, answers, strict=True):
             scenes += self.task.scenes(text, found, self.run.settings.tokens.kind, self.task.reading(self.model, text))
         if not any(scene.looks for scene in scenes):
