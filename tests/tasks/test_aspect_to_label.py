@@ -21,7 +21,7 @@ PAIRS = [
 
 
 def fitted() -> Task:
-    return Task.fit(Config(), tokenizers.Config(kind="word", size=100), Splits(PAIRS, [], []))  # type: ignore[return-value]
+    return Task.fit(Config(), tokenizers.Config(kind="word", size=100), Splits(PAIRS, [], []))
 
 
 def model(task: Task) -> Model:
@@ -38,6 +38,20 @@ def test_the_aspect_is_behind_the_last_bar() -> None:
     assert parted("") == ("", "")
     with pytest.raises(DataError, match=r"expected .*'sentence \| aspect', got 'no aspect'"):
         parted("no aspect")
+
+
+@pytest.mark.parametrize("text", ["good food | ", "good food |  ", " | ", "a | b | "])
+def test_an_aspect_is_not_empty(text: str) -> None:
+    with pytest.raises(DataError, match=r"expected an aspect behind the last ' \| ', got nothing in '.*\|"):
+        parted(text)
+
+
+@pytest.mark.parametrize("part", ["train", "valid", "test"])
+def test_aspects_are_there_before_training_begins(part: str) -> None:
+    bad = [*PAIRS, Pair("good food | ", "positive")]
+    parts = {name: bad if name == part else PAIRS for name in ("train", "valid", "test")}
+    with pytest.raises(DataError, match=f"example 4 .*{'learn' if part == 'train' else part}.*: expected an aspect"):
+        Task.fit(Config(), tokenizers.Config(kind="word", size=100), Splits(**parts))
 
 
 def test_each_sentence_and_aspect_is_learned_once() -> None:

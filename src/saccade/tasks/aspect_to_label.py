@@ -1,13 +1,14 @@
 """A text and an aspect of it to a label: `sentence | aspect`, with the aspect after the last ` | `."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from saccade.data import tokenizers
 from saccade.data.batches import Integers
-from saccade.data.examples import Pair
+from saccade.data.examples import Pair, Splits
 from saccade.data.spelling import Spelling
 from saccade.data.text import LabeledAspects, padded
 from saccade.errors import DataError
@@ -25,12 +26,18 @@ BETWEEN = " | "
 def parted(text: str, where: str = "") -> tuple[str, str]:
     """The sentence and its aspect; where nothing is written, both are empty."""
     sentence, bar, aspect = text.rpartition(BETWEEN)
+    if text.strip() and not aspect.strip():
+        raise DataError(f"{where}expected an aspect behind the last ' | ', got nothing in {_end(text)!r}; write it there")
     if not bar and text.strip():
         shown = text if len(text) <= 40 else text[:40] + "…"
         raise DataError(
             f"{where}expected a sentence and its aspect as 'sentence | aspect', got {shown!r}; add ' | ' and the aspect"
         )
     return sentence, aspect
+
+
+def _end(text: str) -> str:
+    return text if len(text) <= 40 else "…" + text[-40:]
 
 
 class AspectCorpus(TextCorpus):
@@ -54,6 +61,14 @@ class AspectCorpus(TextCorpus):
 
 class Task(text_to_label.Task):
     """Everything around a model that reads a text and says the label of one aspect of it."""
+
+    @classmethod
+    def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
+        """As of any text; aspects of what is judged on are missed now, not at the first validation."""
+        for name, part in (("valid", splits.valid), ("test", splits.test)):
+            for number, pair in enumerate(part, 1):
+                parted(pair.source, f"example {number} of the {name} data: ")
+        return cast("Task", super().fit(config, tokens, splits))
 
     @staticmethod
     def read(pairs: Sequence[Pair]) -> list[str]:
