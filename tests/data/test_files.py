@@ -52,6 +52,31 @@ def test_tsv(name: str) -> None:
     assert read(write(name, "a\tb\r\nc\td\r\n"), Config()) == [Pair("a", "b"), Pair("c", "d")]
 
 
+@pytest.mark.parametrize(
+    "header", ["text\tlabel", "Sentence\tLABEL", "source\ttarget\tgroup", "sentence | aspect\tlabel ", "Review\tSentiment"]
+)
+def test_a_header_is_skipped_and_told(header: str) -> None:
+    told: list[str] = []
+    assert read(write("a.tsv", f"\ufeff{header}\r\na\tb\n"), Config(), told.append) == [Pair("a", "b")]
+    assert told == [f"a.tsv: its first line is taken for a header and skipped: {header!r}"]
+    with pytest.raises(DataError, match=r"a\.tsv:3: expected source TAB target"):
+        read(write("a.tsv", f"{header}\na\tb\nalone\n"), Config(), told.append)
+    with pytest.raises(DataError, match=r"a\.tsv: expected examples, got a header only"):
+        read(write("a.tsv", f"{header}\n"), Config(), told.append)
+
+
+@pytest.mark.parametrize(
+    "line", ["text\tgood", "a text\tlabel", "label\ttext", "text\ttext", "text\tlabel\tde", "x\tlabel", "Text\tTexte"]
+)
+def test_what_is_like_a_header_is_an_example(line: str) -> None:
+    told: list[str] = []
+    assert read(write("a.tsv", f"{line}\na\tb\n"), Config(), told.append)[0] == Pair(*line.split("\t"))
+    assert read(write("a.tsv", "a\tb\ntext\tlabel\n"), Config(), told.append)[1] == Pair("text", "label")
+    write("a.de", "text\na")
+    assert len(read(f"a.de,{write('a.en', 'label' + chr(10) + 'b')}", Config(), told.append)) == 2
+    assert told == []
+
+
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.jsonl.gz"])
 def test_json_lines(name: str) -> None:
     assert read(write(name, jsonl(PAIRS)), Config()) == PAIRS

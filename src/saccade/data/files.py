@@ -1,6 +1,7 @@
 """Text pairs from your own files: TSV, JSON lines, or two files of parallel text, each also gzipped.
 
-    data.train=my.tsv              source TAB target, or source TAB target TAB group; no quoting, no header
+    data.train=my.tsv              source TAB target, or source TAB target TAB group; no quoting;
+                                   a header such as text TAB label is skipped
     data.train=my.jsonl            one object per line, {"source": …, "target": …} or {"text": …, "label": …}; data.source,
                                    data.target and data.group name other fields
     data.train=train.de,train.en   line n of the one is the source of line n of the other
@@ -28,6 +29,12 @@ from saccade.errors import DataError, UsageError
 MOST_HELD_OUT = 2000
 SIDES = ("source", "target")
 ALSO = {"source": "text", "target": "label"}  # what files of labeled texts call them
+# Names of columns, in small letters, by which a first line is known for a header.
+HEADERS = (
+    {"text", "source", "sentence", "sentence | aspect", "review", "document", "question", "input"},
+    {"label", "target", "class", "category", "sentiment", "output"},
+    {"group"},
+)
 SHOWN = 3  # bad lines that a summary names
 FORMATS = "my.tsv or my.txt (source TAB target), my.jsonl or my.ndjson, train.de,train.en (parallel text), or .gz of these"
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -90,9 +97,15 @@ def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -
     paths = _paths(spec)
     rows = _rows(paths)
     parse = _parser(paths, config)
+    first = 1
+    if parse is _from_columns and is_header(rows[0][0]):
+        report(f"{spec}: its first line is taken for a header and skipped: {_excerpt(rows.pop(0)[0])}")
+        first = 2
+    if not rows:
+        raise DataError(f"{spec}: expected examples, got a header only")
     good: list[Pair] = []
     bad: list[str] = []
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows, first):
         try:
             good.append(_within(parse(row), config))
         except _BadLine as error:
@@ -105,6 +118,12 @@ def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -
     if bad:
         report(f"{spec}: skipped {len(bad)} bad of {len(rows)} lines: {'; '.join(bad[:SHOWN])}{'; …' * (len(bad) > SHOWN)}")
     return good
+
+
+def is_header(line: bytes) -> bool:
+    """Whether every column of a line is the name of one."""
+    columns = line.decode(errors="replace").lower().split("\t")
+    return len(columns) > 1 and all(name.strip() in known for name, known in zip(columns, HEADERS, strict=False))
 
 
 def hold_out(train: Sequence[Pair], config: Config) -> tuple[list[Pair], list[Pair]]:
