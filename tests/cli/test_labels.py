@@ -130,6 +130,14 @@ def test_mistakes_are_told_in_one_line(run: Path, capsys: pytest.CaptureFixture[
     answer = here(f"train document_attention data.train={run.parent / 'one.tsv'} --out x", capsys)
     assert (answer.code, answer.err.count("\n")) == (3, 1)
     assert "at least 2 different labels" in answer.err
+    (run.parent / "two.tsv").write_text("a good film\tpositive\na bad film\tnegative\n")
+    answer = here(f"train document_attention data.train={run.parent / 'two.tsv'} --out x", capsys)
+    assert (answer.code, answer.err.count("\n")) == (3, 1)
+    assert "held out" in answer.err
+    assert (
+        here(f"train document_attention data.train={run.parent / 'two.tsv'} data.held_out=0 {SMALL} --out x", capsys).code
+        == 0
+    )
 
 
 @pytest.mark.parametrize(("count", "head"), [(3, "a long na"), (10, "a lon…"), (13, "13 labels: too many")])

@@ -53,8 +53,13 @@ def test_labels_are_in_order_and_come_back_from_the_run(tmp_path: Path) -> None:
 def test_one_label_cannot_be_learned_and_an_unknown_one_not_judged() -> None:
     with pytest.raises(DataError, match="at least 2 different labels"):
         Task.fit(Config(), tokenizers.Config(kind="word"), Splits([PAIRS[0], PAIRS[2]], [], []))
-    with pytest.raises(DataError, match=r"label '11' is in the valid data.*data\.valid"):
-        Task.fit(Config(), tokenizers.Config(kind="word"), Splits(PAIRS, [Pair("good", "11")], []))
+    for splits, words in (
+        (Splits(PAIRS, [Pair("good", "11")], []), r"label '11' is in the examples to choose by.*no example.*data\.valid"),
+        (Splits(PAIRS, [], [Pair("good", "11")]), r"label '11' is in the examples to be judged on.*name other data\.test"),
+        (Splits(PAIRS[:1], PAIRS[1:2], []), r"label '10' is in .* \(held out, or data\.valid\).*data\.held_out=0"),
+    ):
+        with pytest.raises(DataError, match=words):
+            Task.fit(Config(), tokenizers.Config(kind="word"), splits)
     with pytest.raises(UnknownName, match="label '11'"):
         fitted().corpus([Pair("good", "11")])
 

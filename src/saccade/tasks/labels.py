@@ -20,6 +20,10 @@ from saccade.tasks.prediction import Prediction
 
 Metric = Literal["accuracy", "macro_f1", "auc", "loss"]
 FILE = "labels.json"
+PARTS = (  # of the data, what each is called, and what else to do about a label that is only there
+    ("valid", "the examples to choose by (held out, or data.valid)", "name other data.valid, or set data.held_out=0"),
+    ("test", "the examples to be judged on (data.test)", "or name other data.test"),
+)
 
 
 class Example(Protocol):
@@ -50,13 +54,13 @@ class Labels:
     def of(cls, splits: Any) -> "Labels":
         """Those that occur in what is learned from, in order; what is judged may have no others."""
         found = {example.target for example in splits.train}
-        if len(found) < 2:
-            raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(found) or 'none'}")
-        for part in ("valid", "test"):
+        for part, told, fix in PARTS:
             for example in getattr(splits, part):
                 if example.target not in found:
-                    told = f"label {example.target!r} is in the {part} data, but in no example to learn from"
-                    raise DataError(f"{told}; add some, or name other data.{part}")
+                    where = f"label {example.target!r} is in {told}, but in no example to learn from"
+                    raise DataError(f"{where}; add examples of it, {fix}")
+        if len(found) < 2:
+            raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(found) or 'none'}")
         return cls(in_order(found))
 
     def numbers(self, examples: Sequence[Example]) -> Integers:
