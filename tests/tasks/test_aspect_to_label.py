@@ -69,6 +69,13 @@ def test_what_has_no_aspect_is_refused_by_its_line(monkeypatch: pytest.MonkeyPat
         task.corpus([PAIRS[0], Pair("no aspect", "positive")])
 
 
+def test_an_aspect_is_not_part_of_how_long_a_text_is() -> None:
+    task = Task.fit(Config(longest=5), tokenizers.Config(kind="word", size=100), Splits(PAIRS, [], []))
+    corpus = task.corpus([*PAIRS, Pair("good food but bad service here | food", "positive")])
+    assert corpus.longer == 1
+    assert corpus.lengths.tolist() == [5, 5, 5, 5]
+
+
 def test_answers_hang_on_the_aspect_and_on_no_company() -> None:
     task = fitted()
     made, texts = model(task), [pair.source for pair in PAIRS] + [""]

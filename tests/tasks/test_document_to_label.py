@@ -51,8 +51,15 @@ def test_what_is_long_is_cut_on_both_levels() -> None:
         ({"sentences": 2}, [6, 2]),
         ({"longest": 7}, [6, 1]),
         ({"longest": 6}, [6]),
+        ({"longest": 11, "sentences": 3}, [6, 2, 3]),
     ):
-        corpus = fitted(**keys).encoded([text, ""], np.zeros(2, dtype=np.int64))
+        task, heard = fitted(**keys), list[str]()
+        corpus = task.encoded([text, ""], np.zeros(2, dtype=np.int64))
+        task.note = heard.append
+        task.begin(model(task), Splits([text, ""], [], []), corpus)
+        limit = f"task.longest={task.config.longest} tokens or task.sentences={task.config.sentences} sentences"
+        told = [f"1 of 2 texts are longer than {limit}: the rest of them is not read"]
+        assert heard == (told if sum(expected) < 11 else [])
         assert corpus.documents[0][1].tolist() == expected
         assert len(corpus.documents[1][1]) == 0
 

@@ -26,7 +26,7 @@ def begun(name: str, vectors: str, **given: Any) -> tuple[Any, Any, torch.Tensor
     model = system.Model(system.Config(**{**width, **given}), **task.sizes())
     before, heard = model.embedding.weight.detach().clone(), list[str]()
     task.note = heard.append
-    task.begin(model, SPLITS)
+    task.begin(model, SPLITS, task.corpus(SPLITS.train))
     return task, model, before, heard
 
 

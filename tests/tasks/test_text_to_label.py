@@ -110,6 +110,15 @@ def test_what_is_too_long_is_not_read() -> None:
     assert short[0].log_prob == pytest.approx(long[0].log_prob, abs=1e-6)
 
 
+@pytest.mark.parametrize(("longest", "count"), [(2, 4), (3, 2), (8, 2), (9, 0)])
+def test_what_is_not_read_is_told(longest: int, count: int) -> None:
+    task, heard = fitted(longest=longest), list[str]()
+    task.note = heard.append
+    task.begin(model(task), SPLITS, task.corpus(PAIRS))
+    told = f"{count} of 4 texts are longer than task.longest={longest} tokens: the rest of them is not read"
+    assert heard == ([told] if count else [])
+
+
 def test_a_picture_says_how_much_each_word_was() -> None:
     task = fitted()
     made, text = model(task), "the end is good"

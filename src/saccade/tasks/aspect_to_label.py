@@ -44,9 +44,9 @@ class AspectCorpus(TextCorpus):
     """Encoded texts with their aspects and labels and, if letters are read, the spelling of both."""
 
     def __init__(
-        self, sources: list[list[int]], aspects: list[list[int]], labels: Integers, *spelled: Spelling | None
+        self, sources: list[list[int]], aspects: list[list[int]], labels: Integers, *spelled: Spelling | None, longer: int
     ) -> None:
-        super().__init__(sources, labels, spelled[0])
+        super().__init__(sources, labels, spelled[0], longer)
         self.aspects, self.aspect_spelling = aspects, spelled[1]
 
     def batch(self, indices: Any) -> LabeledAspects:
@@ -85,8 +85,8 @@ class Task(text_to_label.Task):
         found = [parted(text, f"example {number}: ") for number, text in enumerate(texts, 1)]
         sides = [[pair[side] for pair in found] for side in (0, 1)]
         sources, aspects = map(self.tokenizer.encode_batch, sides)
-        rows = [row[: self.config.longest] for row in sources]
-        return AspectCorpus(rows, aspects, labels, *map(self.spelled, sides))
+        rows, longer = self.cut(sources)
+        return AspectCorpus(rows, aspects, labels, *map(self.spelled, sides), longer=longer)
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None

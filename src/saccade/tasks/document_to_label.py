@@ -1,6 +1,6 @@
 """Documents to labels: texts cut into sentences, batches whose rows are sentences, and pictures of both levels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,10 +37,13 @@ class Config(text_to_label.Config):
 
 
 class DocumentCorpus:
-    """Encoded documents with their labels: of each the ids of all its words, and the lengths of its sentences."""
+    """Encoded documents with their labels: of each the ids of all its words, and the lengths of its sentences.
 
-    def __init__(self, documents: list[tuple[Ids, Ids]], labels: Integers) -> None:
-        self.documents, self.labels = documents, labels
+    `longer` counts those of which not all is read.
+    """
+
+    def __init__(self, documents: list[tuple[Ids, Ids]], labels: Integers, longer: int) -> None:
+        self.documents, self.labels, self.longer = documents, labels, longer
         self.lengths = np.array([len(ids) for ids, _ in documents], dtype=np.int64)
 
     def batch(self, indices: Any) -> LabeledDocuments:
@@ -57,20 +60,25 @@ class Task(text_to_label.Task):
     def encoded(self, texts: Sequence[str], labels: Integers) -> DocumentCorpus:
         """These texts, with the numbers of their labels."""
         windows = (texts[start : start + WINDOW] for start in range(0, len(texts), WINDOW))
-        return DocumentCorpus([document for window in windows for document in self._documents(window)], labels)
+        found = [document for window in windows for document in self._documents(window)]
+        return DocumentCorpus([(ids, sizes) for ids, sizes, _ in found], labels, sum(longer for *_, longer in found))
 
-    def _documents(self, texts: Sequence[str]) -> list[tuple[Ids, Ids]]:
+    def limit(self) -> str:
+        """How long a text is at most that is read to its end."""
+        return f"{super().limit()} or task.sentences={self.config.sentences} sentences"
+
+    def _documents(self, texts: Sequence[str]) -> Iterator[tuple[Ids, Ids, bool]]:
+        """Of each text the ids, the lengths of its sentences, and whether it goes on."""
         split = [sentences(text) for text in texts]
         rows = iter(self.tokenizer.encode_batch([sentence for own in split for sentence in own]))
-        found = []
         for own in split:
+            whole = [next(rows) for _ in own]
             ids: list[int] = []
             sizes: list[int] = []
-            for piece in self._cut([next(rows) for _ in own]):
+            for piece in self._cut(whole):
                 ids += piece
                 sizes.append(len(piece))
-            found.append((np.array(ids, dtype=np.int32), np.array(sizes, dtype=np.int32)))
-        return found
+            yield np.array(ids, dtype=np.int32), np.array(sizes, dtype=np.int32), len(ids) < sum(map(len, whole))
 
     def _cut(self, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
         """Sentences no longer than they may be, as many as are read, within the longest text; none is empty."""

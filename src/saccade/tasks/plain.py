@@ -60,8 +60,8 @@ class PlainTask:
         """Nothing beside the scores."""
         return {}
 
-    def begin(self, model: System, splits: Any) -> None:
-        """What is done to a new model before its first step."""
+    def begin(self, model: System, splits: Any, corpus: Any) -> None:
+        """What is done to a new model, and told, before its first step; `corpus` is what it will learn from."""
 
     def kept(self) -> Any:
         """The data that is part of the run itself; nothing where it stays in its files."""

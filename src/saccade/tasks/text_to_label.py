@@ -49,10 +49,12 @@ class Config:
 
 
 class TextCorpus:
-    """Encoded texts with their labels and, if letters are read, their spelling."""
+    """Encoded texts with their labels and, if letters are read, their spelling; `longer` counts those that go on unread."""
 
-    def __init__(self, sources: list[list[int]], labels: Integers, spelling: Spelling | None = None) -> None:
-        self.sources, self.labels, self.spelling = sources, labels, spelling
+    def __init__(
+        self, sources: list[list[int]], labels: Integers, spelling: Spelling | None = None, longer: int = 0
+    ) -> None:
+        self.sources, self.labels, self.spelling, self.longer = sources, labels, spelling, longer
         self.lengths = np.array([len(source) for source in sources], dtype=np.int64)
 
     def batch(self, indices: Any) -> LabeledTexts:
@@ -103,8 +105,13 @@ class Task(LabelTask):
 
     def encoded(self, texts: Sequence[str], labels: Integers) -> Any:
         """These texts, with the numbers of their labels."""
-        rows = [row[: self.config.longest] for row in self.tokenizer.encode_batch(texts)]
-        return TextCorpus(rows, labels, self.spelled(texts))
+        rows, longer = self.cut(self.tokenizer.encode_batch(texts))
+        return TextCorpus(rows, labels, self.spelled(texts), longer)
+
+    def cut(self, rows: list[list[int]]) -> tuple[list[list[int]], int]:
+        """What is read of these texts, and how many of them go on."""
+        longest = self.config.longest
+        return [row[:longest] for row in rows], sum(len(row) > longest for row in rows)
 
     def spelled(self, texts: Sequence[str]) -> Spelling | None:
         """How the words of these texts are written, if letters are read."""
@@ -115,8 +122,15 @@ class Task(LabelTask):
     def check(self, text: str) -> None:
         """Refuse what is no input; any text is one."""
 
-    def begin(self, model: System, splits: Splits) -> None:
-        """Give words the vectors that they start from, where some were asked for."""
+    def limit(self) -> str:
+        """How long a text is at most that is read to its end."""
+        return f"task.longest={self.config.longest} tokens"
+
+    def begin(self, model: System, splits: Splits, corpus: Any) -> None:
+        """Tell of texts that are too long, and give words the vectors that they start from, where some were asked for."""
+        if corpus.longer:
+            count = f"{corpus.longer:,} of {len(splits.train):,} texts are longer than {self.limit()}"
+            self.note(f"{count}: the rest of them is not read")
         if self.config.vectors:
             start(model, self.tokenizer, self.config, self.read(splits.train), self.note)
 

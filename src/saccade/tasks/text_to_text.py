@@ -303,7 +303,7 @@ class Task:
         """−log p of all targets together, and the number of their tokens, END included."""
         return _loss(model, self.corpus(pairs), range(len(pairs)))
 
-    def begin(self, model: System, splits: Splits) -> None:
+    def begin(self, model: System, splits: Splits, corpus: Any) -> None:
         """Nothing is known before the first step."""
 
     def kept(self) -> None:

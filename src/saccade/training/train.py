@@ -126,13 +126,14 @@ def _train(run: Run, watcher: Watcher) -> None:
     _check_kind(run.settings)
     splits = run.splits()
     task = run.task() if found else _fit(run, splits)
-    trainer = Trainer(run.new_model(task), task.corpus(splits.train), run.settings.train)
+    corpus = task.corpus(splits.train)
+    trainer = Trainer(run.new_model(task), corpus, run.settings.train)
     session = Session(run, splits, task, trainer, watcher)
     if found:
         session.restore(found)
     else:
         task.note = watcher.note
-        task.begin(trainer.model, splits)
+        task.begin(trainer.model, splits, corpus)
     if session.standing.over or trainer.step >= run.settings.train.steps:
         watcher.note(f"the run in {run.path} is finished: there is nothing left to train")
     else:
