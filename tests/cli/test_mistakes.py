@@ -271,6 +271,27 @@ def test_debug_shows_the_traceback(place: Path) -> None:
     assert "unknown data set 'mnits'" in answer.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["data.train=god.tsv", "data.train=good.tsv model.score=aditive", "data.train=good.tsv task.longest=3", "data.train="],
+)
+@pytest.mark.parametrize("before", ["", "runs", "runs/bahdanau"])
+def test_failed_start_leaves_nothing(words: str, before: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / before).mkdir(parents=True, exist_ok=True)
+    found = sorted(place.rglob("*"))
+    assert here(f"train bahdanau {SMALL} {words}".replace("task.longest=40", ""), capsys).code in (2, 3)
+    assert sorted(place.rglob("*")) == found
+
+
+def test_failed_start_beside_a_run_leaves_the_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    for words in ("", "--resume train.rate=0.5", "data.train=god.tsv"):
+        assert here(f"{TRAIN} --out run {words}", capsys).code in (2, 3)
+    now = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    assert {path.name for path in found if now.get(path) != found[path]} <= {".lock"}
+    assert now.keys() == found.keys()
+
+
 def test_failed_look_writes_no_picture(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert here("look run axa -o a.svg -o b.gif", capsys).code == 2
     assert here("look run axa -o a.svg --head 3", capsys).code == 2

@@ -248,6 +248,7 @@ def test_a_directory_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
             train(tmp_path, tiny("train.steps=2"), Quiet(), **words)
     assert (tmp_path / "checkpoints" / "mine.pt").read_text() == "precious"
     assert (tmp_path / "tokenizer.json").read_text() == "{}"
+    assert not (tmp_path / ".lock").exists()
 
 
 def test_fresh_and_resume_exclude_each_other(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from saccade.errors import SaccadeError, UsageError
 
+LOCK = ".lock"
+
 _held: set[int] = set()
 
 if sys.platform == "win32":
@@ -58,7 +60,7 @@ def locked(run: Path) -> Iterator[None]:
 
 
 def _acquire(run: Path) -> int:
-    path = run / ".lock"
+    path = run / LOCK
     while True:
         try:
             run.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,12 @@
 """From settings to a trained run: data, tokenizers, the loop, validation, checkpoints, and the way back after a kill."""
 
+import contextlib
 import json
 import math
+import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,12 +15,12 @@ import torch
 
 from saccade import data, systems, tasks
 from saccade.data.examples import Splits
-from saccade.errors import DataError, UsageError
+from saccade.errors import DataError, ShapeError, UsageError
 from saccade.training.allocator import keep_pages
 from saccade.training.checkpoints import Checkpoint, Checkpoints
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
-from saccade.training.lock import locked
+from saccade.training.lock import LOCK, locked
 from saccade.training.progress import clock
 from saccade.training.run import Run, changed, write_text
 from saccade.training.settings import Settings
@@ -59,20 +61,31 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
     keep_pages()
+    new = [place for place in (path / LOCK, path, *path.parents) if not os.path.exists(place)]
     _prepare_directory(path)
     with locked(path):
-        if fresh and (path / "config.toml").exists():
-            clear(path)
-            run = Run.create(path, settings)
-        else:
-            run = _opened(path, settings, resume, watcher)
+        run = None
         try:
-            _train(run, watcher)
-        except (DataError, UsageError):
-            if not run.checkpoints.steps():  # nothing was begun: leave nothing that looks like a run
+            if fresh and (path / "config.toml").exists():
                 clear(path)
+                run = Run.create(path, settings)
+            else:
+                run = _opened(path, settings, resume, watcher)
+            _train(run, watcher)
+        except (DataError, UsageError, ShapeError):
+            if run and not run.checkpoints.steps():  # nothing was begun: leave nothing that looks like a run
+                clear(path)
+            if not (path / "config.toml").exists():
+                _take_away(new)
             raise
     return run
+
+
+def _take_away(new: Sequence[Path]) -> None:
+    """What a start that failed has made: the lock, which others look for anew once they have it, and empty directories."""
+    for place in new:
+        with contextlib.suppress(OSError):  # somebody has put something there
+            place.unlink() if place.name == LOCK else place.rmdir()
 
 
 def _prepare_directory(path: Path) -> None:
@@ -102,7 +115,7 @@ def clear(path: Path) -> None:
 
 def _opened(path: Path, settings: Settings, resume: bool, watcher: Watcher) -> Run:
     if not (path / "config.toml").exists():
-        if any(child.name != ".lock" and not child.name.startswith(".tmp-") for child in path.iterdir()):
+        if any(child.name != LOCK and not child.name.startswith(".tmp-") for child in path.iterdir()):
             raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
         return Run.create(path, settings)
     if not Checkpoints(path).steps():
