@@ -16,6 +16,7 @@ from saccade.view import fonts, labels, load, save_picture, scene
 from saccade.view.colors import ramp
 from saccade.view.html import html
 from saccade.view.picture import picture
+from saccade.view.png import text_image
 from saccade.view.scene import png
 from saccade.view.trace import Look, Scene, Side
 
@@ -143,14 +144,26 @@ def test_png_is_pooled_by_the_largest() -> None:
     assert len(places(image, ramp(1.0).tolist())) >= 9
 
 
-def test_letters_of_no_font_are_code_points(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_letters_of_no_font_are_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     for function in (fonts.installed, fonts._path_for):
         function.cache_clear()
     monkeypatch.setattr(fonts, "directories", list)
     try:
         assert fonts.installed() == ()
-        assert [part for part, _ in fonts.runs("aم", 12)] == ["a", "U+0645"]
+        assert [(part, font is None) for part, font in fonts.runs("aم👍b", 12)] == [
+            ("a", False),
+            ("م", True),
+            ("👍", True),
+            ("b", False),
+        ]
         assert opened(png(plain())).width > 100
+        box = np.asarray(text_image("👍", 20, 9))
+        assert box.shape[1] == 12
+        assert text_image("👍👍", 20, 9).width == 24
+        inside = box[box.any(1)][:, box.any(0)]
+        assert inside[[0, -1]].all()
+        assert inside[:, [0, -1]].all()
+        assert not inside[2:-2, 2:-2].any()
     finally:
         monkeypatch.undo()
         for function in (fonts.installed, fonts._path_for):

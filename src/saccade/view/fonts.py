@@ -1,4 +1,4 @@
-"""Fonts for pictures of pixels: those installed here, which of them has a letter, and code points where none has."""
+"""Fonts for pictures of pixels: those installed here, and which of them has a letter."""
 
 import os
 import sys
@@ -94,30 +94,20 @@ def _path_for(text: str) -> Path | bool | None:
     return next((path for path in (*installed(), None) if _covers(path, text)), False)
 
 
-def code_points(text: str) -> str:
-    """What is written in the place of letters that no font has: U+0645."""
-    return " ".join(f"U+{ord(letter):04X}" for letter in text)
-
-
-def runs(text: str, size: int) -> list[tuple[str, Font]]:
-    """The text in parts, each with a font that has all its letters; letters that none has as code points."""
+def runs(text: str, size: int) -> list[tuple[str, Font | None]]:
+    """The text in parts, each with a font that has all its letters; a letter that none has is alone, with None."""
     whole = _path_for(text)
     if not isinstance(whole, bool):
         return [(text, _font(whole, size))]
     chosen = [(piece, _path_for(piece)) for piece in labels.clusters(text)]
-    parts: list[tuple[str, Font]] = []
-    for path, pieces in groupby(chosen, key=lambda pair: pair[1]):
-        together = "".join(piece for piece, _ in pieces)
+    parts: list[tuple[str, Font | None]] = []
+    for path, pairs in groupby(chosen, key=lambda pair: pair[1]):
+        pieces = [piece for piece, _ in pairs]
         if isinstance(path, bool):
-            parts.append((code_points(together), _font(_plain(), size)))
+            parts += [(piece, None) for piece in pieces]
         else:
-            parts.append((together, _font(path, size)))
+            parts.append(("".join(pieces), _font(path, size)))
     return parts
-
-
-def _plain() -> Path | None:
-    found = _path_for("U+0123456789ABCDEF ")
-    return None if isinstance(found, bool) else found
 
 
 def _font(path: Path | None, size: int) -> Font:

@@ -19,6 +19,7 @@ MARGIN, GAP, BAR = 20, 6, 12  # pixels before scaling, as in the SVG
 TITLE, SMALL = 16, 11
 LARGEST_SCALE = 8
 BASELINE = 0.74  # of the height of a line of text, from its top
+BOX, CAPITAL = 0.6, 0.7  # how wide a letter is that no font has, and how high its box, of the size of the text
 
 
 def heatmap(shown: Picture, scale: int = 2) -> bytes:
@@ -36,16 +37,26 @@ def checked_scale(scale: int) -> int:
 
 
 def text_image(text: str, size: int, room: int) -> Image.Image:
-    """A line of text alone, as a mask, cut to `room` columns; each part in a font that has its letters."""
+    """A line of text alone, as a mask, cut to `room` columns; each part in a font that has its letters, else as a box."""
     parts = fonts.runs(labels.fit(text, room) or " ", size)
-    widths = [int(np.ceil(font.getlength(part))) for part, font in parts]
+    widths = [int(np.ceil(font.getlength(part) if font else BOX * size)) for part, font in parts]
     height = int(size * 1.6)
     mask = Image.new("L", (max(1, sum(widths)), height), 0)
     draw, x = ImageDraw.Draw(mask), 0
     for (part, font), width in zip(parts, widths, strict=True):
-        draw.text((x, height * BASELINE), part, fill=255, font=font, anchor="ls", direction=_direction(font))
+        if font:
+            draw.text((x, height * BASELINE), part, fill=255, font=font, anchor="ls", direction=_direction(font))
+        else:
+            _box(draw, x, height * BASELINE, width, size)
         x += width
     return mask
+
+
+def _box(draw: ImageDraw.ImageDraw, x: float, base: float, width: int, size: int) -> None:
+    """What stands for a letter that no font has: its code would be wider than many words."""
+    aside = width / 8
+    edges = (round(x + aside), round(base - CAPITAL * size), round(x + width - aside) - 1, round(base))
+    draw.rectangle(edges, outline=255, width=max(1, size // 14))
 
 
 def _direction(font: fonts.Font) -> str | None:

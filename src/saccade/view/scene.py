@@ -39,7 +39,7 @@ def svg(scene: Scene, look: str | None = None, head: int | None = None) -> str:
 def png(scene: Scene, look: str | None = None, head: int | None = None, scale: int = 2) -> bytes:
     """One look of the scene as a PNG file, chosen as in `terminal`; `scale` 2 is sharp on dense screens.
 
-    A letter that no installed font has is written as its code point.
+    A letter that no installed font has is drawn as a box.
     """
     drawing, shown = _chosen(scene, look, head)
     return drawing.png(shown, scale)
