@@ -102,7 +102,7 @@ def test_words_never_seen_are_read_by_their_letters(
     stems = {"wonder": "good", "beauti": "good", "dread": "bad", "spite": "bad"}
     lines = [f"a {stem}{end} film {n}\t{label}\n" for stem, label in stems.items() for end in endings for n in range(3)]
     (tmp_path / "my.tsv").write_text("".join(lines))
-    answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 task.spelling=300 --out run", capsys)
+    answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 task.spelling=2 --out run", capsys)
     assert answer.code == 0, answer.err
     (tmp_path / "in.txt").write_text("wonderous\nbeautiest\ndreading\nspited\n")
     assert here("predict run in.txt", capsys).out.split() == ["good", "good", "bad", "bad"]
@@ -110,7 +110,7 @@ def test_words_never_seen_are_read_by_their_letters(
 
 @pytest.mark.parametrize("system", ["bag_of_words", "han"])
 def test_systems_that_read_words_whole_say_so(system: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = here(f"train {system} data.train=my.tsv task.spelling=300 --out other", capsys)
+    answer = here(f"train {system} data.train=my.tsv task.spelling=2 --out other", capsys)
     assert (answer.code, answer.err) == (2, f"saccade: task.spelling: {system} reads words whole; leave it at 0\n")
 
 

@@ -1,51 +1,57 @@
-"""Runs of letters of words, and those of texts side by side."""
+"""Runs of letters of words: those that are learned, and those of texts side by side."""
 
-import zlib
+from pathlib import Path
 
 import pytest
 import torch
 
-from saccade.data.spelling import Spelling, runs
+from saccade.data.spelling import Letters, Spelling, runs
+from saccade.errors import DataError
 
-MANY = 10**9  # buckets that two runs of a test hardly share
+TEXTS = [["good", "food"], [], ["bad", "good", "wine"]]
 
 
 def test_runs_of_a_word_by_hand() -> None:
-    spelled = ["<go", "goo", "ood", "od>", "<goo", "good", "ood>", "<good", "good>"]
-    assert runs("good", MANY) == [1 + zlib.crc32(run.encode()) % MANY for run in spelled]
+    assert runs("good") == ["<go", "goo", "ood", "od>", "<goo", "good", "ood>", "<good", "good>"]
+    assert runs("a") == ["<a>"]
+    assert runs("") == []
+    assert runs("aaaaaaaa") == ["<aa", "aaa", "aa>", "<aaa", "aaaa", "aaa>", "<aaaa", "aaaaa", "aaaa>"]
 
 
-def test_a_short_word_is_its_own_run() -> None:
-    assert len(runs("a", MANY)) == 1
-    assert runs("a", MANY) != runs("b", MANY)
-    assert runs("", MANY) == []
+def test_what_enough_different_words_have_is_learned() -> None:
+    assert Letters.of(TEXTS, 2).known == ["od>", "ood", "ood>"]
+    assert Letters.of([*TEXTS, *TEXTS], 2).known == ["od>", "ood", "ood>"]  # the same words again are no others
+    assert Letters.of(TEXTS, 3).known == []
+    every = Letters.of(TEXTS, 1)
+    assert set(every.known) == {run for text in TEXTS for word in text for run in runs(word)}
 
 
-def test_a_run_that_comes_twice_counts_once() -> None:
-    assert len(runs("aaaaaaaa", MANY)) == len({"<aa", "aaa", "aa>", "<aaa", "aaaa", "aaa>", "<aaaa", "aaaaa", "aaaa>"})
+def test_a_word_never_seen_has_the_letters_that_are_known() -> None:
+    letters = Letters.of(TEXTS, 2)
+    assert letters.numbers("mood") == letters.numbers("food") == [2, 1, 3]
+    assert letters.numbers("quibble") == []
 
 
-def test_numbers_lie_within_the_buckets_and_leave_0_to_padding() -> None:
-    found = [run for word in ("adorable", "unbelievably", "größer", "🙂🙂🙂") for run in runs(word, 7)]
-    assert min(found) >= 1
-    assert max(found) <= 7
-
-
-def test_words_alike_share_runs() -> None:
-    known, new, other = (set(runs(word, MANY)) for word in ("unbelievable", "unbelievably", "terrible"))
-    assert len(known & new) > 20 > 5 > len(new & other)
+def test_they_come_back_from_the_run(tmp_path: Path) -> None:
+    letters = Letters.of([["größer", "größte", "🙂🙂🙂"]], 1)
+    letters.save(tmp_path)
+    assert Letters.load(tmp_path).known == letters.known
+    for damaged in ("[1", '{"a": 1}', "[1, 2]"):
+        (tmp_path / "spelling.json").write_text(damaged)
+        with pytest.raises(DataError, match=r"spelling\.json: cannot be read"):
+            Letters.load(tmp_path)
 
 
 @pytest.mark.parametrize("width", [1, 3, 5])
 def test_a_batch_has_the_runs_of_each_word_and_zeros_elsewhere(width: int) -> None:
-    texts = [["good", "food"], [], ["bad", "good", "wine"]]
-    found = Spelling(texts, MANY).batch([2, 1, 0], width)
+    letters = Letters.of(TEXTS, 1)
+    found = Spelling(TEXTS, letters).batch([2, 1, 0], width)
     assert found.shape[:2] == (3, width)
-    for row, text in zip(found.tolist(), [texts[2], texts[1], texts[0]], strict=True):
+    for row, text in zip(found.tolist(), [TEXTS[2], TEXTS[1], TEXTS[0]], strict=True):
         for place, numbers in enumerate(row):
-            expected = runs(text[place], MANY) if place < len(text) else []
+            expected = letters.numbers(text[place]) if place < len(text) else []
             assert numbers == expected + [0] * (len(numbers) - len(expected))
 
 
 def test_nothing_to_spell_is_a_place_of_padding() -> None:
-    assert torch.equal(Spelling([[]], MANY).batch([0], 2), torch.zeros(1, 2, 1, dtype=torch.int64))
+    assert torch.equal(Spelling([[]], Letters([])).batch([0], 2), torch.zeros(1, 2, 1, dtype=torch.int64))

@@ -8,7 +8,6 @@ import torch
 
 from saccade.data import tokenizers
 from saccade.data.examples import Pair, Splits
-from saccade.data.spelling import runs
 from saccade.errors import DataError, UnknownName
 from saccade.search import Config as SearchConfig
 from saccade.systems.document_attention import Config as ModelConfig
@@ -136,18 +135,19 @@ def test_a_picture_says_how_much_each_word_was() -> None:
 
 
 def test_letters_stand_beside_the_words_that_they_spell() -> None:
-    task = fitted(spelling=1000, longest=3)
-    assert task.sizes() == {"source_size": task.tokenizer.size, "labels": 3, "runs": 1000}
+    task = fitted(spelling=1, longest=3)
+    assert task.letters is not None
+    assert task.sizes() == {"source_size": task.tokenizer.size, "labels": 3, "runs": len(task.letters)}
     texts = ["a goodish film , is it not", "", "film"]
     batch = task.encoded(texts, np.zeros(3, dtype=np.int64)).batch([0, 2, 1])
     assert batch.source.shape == batch.spelled.shape[:2] == (3, 3)
     for text, row in zip(["a goodish film", "film", ""], batch.spelled.tolist(), strict=True):
-        spelled = [runs(word, 1000) for word in text.split()]
+        spelled = [task.letters.numbers(word) for word in text.split()]
         assert [[run for run in word if run] for word in row] == spelled + [[]] * (3 - len(spelled))
 
 
 def test_an_unknown_word_is_read_by_its_letters_alone_as_among_others() -> None:
-    task = fitted(spelling=1000)
+    task = fitted(spelling=1)
     made = model(task)
     words = ["lengthy", "quibble"]
     alone = [next(task.predict(made, [word], SearchConfig()))[0].log_prob for word in words]

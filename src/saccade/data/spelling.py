@@ -1,32 +1,72 @@
 """Runs of letters, by which words are alike in the way they are written (Bojanowski et al. 2017)."""
 
-import zlib
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from jaxtyping import Int
 from torch import Tensor
 
 from saccade.data.text import padded
+from saccade.errors import DataError
 
 SHORTEST, LONGEST = 3, 5
 BEGIN, END = "<", ">"  # of a word, by which its first and last letters are told from those within
+FILE = "spelling.json"
 
 
-def runs(word: str, buckets: int) -> list[int]:
-    """The runs of three to five letters of a word as numbers from 1 to `buckets`, each once, in their order."""
+def runs(word: str) -> list[str]:
+    """The runs of three to five letters of a word, each once, in their order."""
     marked = f"{BEGIN}{word}{END}"
     lengths = range(SHORTEST, min(LONGEST, len(marked)) + 1)
-    found = (marked[start : start + length] for length in lengths for start in range(len(marked) - length + 1))
-    return list(dict.fromkeys(1 + zlib.crc32(run.encode()) % buckets for run in found))
+    return list(dict.fromkeys(marked[start : start + size] for size in lengths for start in range(len(marked) - size + 1)))
+
+
+class Letters:
+    """The runs of letters that have a vector, numbered from 1 on."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self.known = list(known)
+        self._numbers = {run: number for number, run in enumerate(self.known, 1)}
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]], words: int) -> "Letters":
+        """Those that at least so many different words of these texts have: what one word has alone, its own vector says."""
+        counts = Counter(run for word in {word for text in texts for word in text} for run in runs(word))
+        return cls(sorted(run for run, count in counts.items() if count >= words))
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def numbers(self, word: str) -> list[int]:
+        """The numbers of those that a word has."""
+        return [self._numbers[run] for run in runs(word) if run in self._numbers]
+
+    def save(self, run: Path) -> None:
+        """Write them into the run."""
+        text = json.dumps(self.known, ensure_ascii=False, indent=0)
+        (run / FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, run: Path) -> "Letters":
+        """Read them again."""
+        try:
+            found = json.loads((run / FILE).read_text(encoding="utf-8"))
+            if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+                raise ValueError("expected a list of texts")
+        except (OSError, ValueError) as error:
+            raise DataError(f"{run / FILE}: cannot be read ({error}); put the file back or train anew") from None
+        return cls(found)
 
 
 class Spelling:
     """How the words of some texts are written; each different word is spelled once."""
 
-    def __init__(self, texts: Iterable[Sequence[str]], buckets: int) -> None:
+    def __init__(self, texts: Iterable[Sequence[str]], letters: Letters) -> None:
         numbers: dict[str, int] = {}
         self.words = [[numbers.setdefault(word, 1 + len(numbers)) for word in text] for text in texts]
-        self.table = padded([[0], *(runs(word, buckets) for word in numbers)])[0]
+        self.table = padded([[0], *map(letters.numbers, numbers)])[0]
 
     def batch(self, indices: Iterable[int], width: int) -> Int[Tensor, "B K P"]:
         """The runs of each word of these texts, filled up with 0 to so many words."""

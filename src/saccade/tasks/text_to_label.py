@@ -14,7 +14,7 @@ from saccade.config import Count, Positive
 from saccade.data import tokenizers
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import Pair, Splits
-from saccade.data.spelling import Spelling
+from saccade.data.spelling import Letters, Spelling
 from saccade.data.text import LabeledTexts, padded
 from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError
@@ -44,8 +44,8 @@ class Config:
     vector_epochs: Positive = 5
     "Of skip_gram: how often the texts are read for the vectors."
     spelling: Count = 0
-    """Vectors for runs of three to five letters, found by a hash, by which words are read beside their own, those that were
-    never seen, too; 0: none. For document_attention and atae_lstm."""
+    """Runs of three to five letters that so many different words have in common get vectors, too, by which also words that
+    were never seen are read; 0: none. For document_attention and atae_lstm."""
 
 
 class TextCorpus:
@@ -69,15 +69,18 @@ class TextCorpus:
 class Task(LabelTask):
     """Everything around a model that reads a text and says its label."""
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels) -> None:
+    def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels, letters: Letters | None = None) -> None:
         super().__init__(labels, config.metric)
-        self.config, self.tokenizer = config, tokenizer
+        self.config, self.tokenizer, self.letters = config, tokenizer, letters
 
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
-        """Learn the tokenizer and the labels from the training data."""
+        """Learn the tokenizer, the labels and, if asked for, the letters from the training data."""
         labels = Labels.of(splits)
-        return cls(config, tokenizers.train(cls.read(splits.train), tokens), labels)
+        texts = cls.read(splits.train)
+        tokenizer = tokenizers.train(texts, tokens)
+        letters = Letters.of(map(tokenizer.pieces, texts), config.spelling) if config.spelling else None
+        return cls(config, tokenizer, labels, letters)
 
     @staticmethod
     def read(pairs: Sequence[Pair]) -> list[str]:
@@ -85,18 +88,21 @@ class Task(LabelTask):
         return [pair.source for pair in pairs]
 
     def save(self, run: Path) -> None:
-        """Write both into the run."""
+        """Write them into the run."""
         self.tokenizer.save(run / "tokenizer.json")
         self.labels.save(run)
+        if self.letters is not None:
+            self.letters.save(run)
 
     @classmethod
     def load(cls, config: Config, run: Path) -> "Task":
         """Read them again."""
-        return cls(config, Tokenizer.load(run / "tokenizer.json"), Labels.load(run))
+        letters = Letters.load(run) if config.spelling else None
+        return cls(config, Tokenizer.load(run / "tokenizer.json"), Labels.load(run), letters)
 
     def sizes(self) -> dict[str, int]:
         """What a model is made for."""
-        letters = {"runs": self.config.spelling} if self.config.spelling else {}
+        letters = {} if self.letters is None else {"runs": len(self.letters)}
         return {"source_size": self.tokenizer.size, "labels": len(self.labels.names), **letters}
 
     def corpus(self, pairs: Sequence[Pair]) -> Any:
@@ -115,9 +121,7 @@ class Task(LabelTask):
 
     def spelled(self, texts: Sequence[str]) -> Spelling | None:
         """How the words of these texts are written, if letters are read."""
-        if not self.config.spelling:
-            return None
-        return Spelling(map(self.tokenizer.pieces, texts), self.config.spelling)
+        return None if self.letters is None else Spelling(map(self.tokenizer.pieces, texts), self.letters)
 
     def check(self, text: str) -> None:
         """Refuse what is no input; any text is one."""

@@ -101,6 +101,7 @@ def clear(path: Path) -> None:
     skipped = [skip.name for skip in path.glob("skipped-step-*.json")]
     learned = (
         "tokenizer.json",
+        "spelling.json",
         "source.tokenizer.json",
         "target.tokenizer.json",
         "labels.json",
