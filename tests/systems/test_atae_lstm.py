@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from saccade.data.aspects import AWAY
 from saccade.data.text import LabeledAspects, padded
 from saccade.data.tokenizers import UNKNOWN
 from saccade.systems.atae_lstm import Config, Model
@@ -109,3 +110,35 @@ def test_word_dropout_teaches_what_to_make_of_unknown_words() -> None:
     known = replace(every, source=every.source.masked_fill(every.source == UNKNOWN, 4))
     assert not gradients(one, one.loss(known))["embedding.weight"][UNKNOWN].any()
     assert gradients(one, one.train().loss(known))["embedding.weight"][UNKNOWN].any()
+
+
+def near() -> tuple[Model, LabeledAspects]:
+    """A model for which distance counts, and texts in which the aspect stands in all but the last."""
+    given = batch()
+    distance = torch.arange(given.source.shape[1]) - torch.arange(len(given.source))[:, None]
+    distance[-1] = AWAY
+    return made(near=2), replace(given, distance=distance)
+
+
+def test_distance_is_added_to_the_score() -> None:
+    one, given = near()
+    plain = made()
+    plain.load_state_dict({name: weight for name, weight in one.state_dict().items() if "nearness" not in name})
+    assert one.pool.nearness is not None
+    table = one.pool.nearness.table
+    before, after = (model.glance(given)["pool"][:, 0, 0] for model in (plain, one))
+    assert given.distance is not None
+    for row, (size, distance) in enumerate(zip(given.lengths.tolist(), given.distance.tolist(), strict=True)):
+        numbers = torch.stack([table.new_zeros(()) if d == AWAY else table[max(-2, min(d, 2)) + 2] for d in distance[:size]])
+        expected = (before[row, :size].log() + numbers).softmax(0)
+        torch.testing.assert_close(after[row, :size], expected, atol=1e-5, rtol=1e-5)
+        assert not after[row, size:].any()
+
+
+def test_distance_is_learned_and_a_text_alone_is_as_in_a_batch() -> None:
+    one, given = near()
+    assert gradients(one, one.loss(given))["pool.nearness.table"].abs().sum() > 0
+    together = one(given)
+    for i in range(len(together)):
+        alone = replace(batch([i]), distance=given.distance[i : i + 1, : int(given.lengths[i])])  # type: ignore[index]
+        torch.testing.assert_close(one(alone)[0], together[i], atol=1e-5, rtol=1e-5)

@@ -1,9 +1,11 @@
 """`sentence | aspect` to a label: how it is read, and a picture for each aspect."""
 
+import numpy as np
 import pytest
 import torch
 
 from saccade.data import tokenizers
+from saccade.data.aspects import AWAY
 from saccade.data.examples import Pair, Splits
 from saccade.errors import DataError, InputError
 from saccade.search import Config as SearchConfig
@@ -20,8 +22,8 @@ PAIRS = [
 ]
 
 
-def fitted() -> Task:
-    return Task.fit(Config(), tokenizers.Config(kind="word", size=100), Splits(PAIRS, [], []))
+def fitted(longest: int = 1000) -> Task:
+    return Task.fit(Config(longest=longest), tokenizers.Config(kind="word", size=100), Splits(PAIRS, [], []))
 
 
 def model(task: Task) -> Model:
@@ -96,3 +98,11 @@ def test_a_picture_shades_the_sentence_and_names_the_aspect() -> None:
     assert scene.sides["text"].labels == ["good", "food", "but", "bad", "service"]
     assert scene.notes["aspect"] == "service"
     assert scene.title.endswith("good food but bad service | service")
+
+
+def test_words_know_how_far_they_are_from_the_aspect_that_is_written() -> None:
+    task = fitted(longest=4)
+    texts = ["the food was good and more | food", "the staff was bad | Wine", "never seen | never seen"]
+    found = task.encoded(texts, np.zeros(3, dtype=np.int64)).batch([0, 2, 1]).distance
+    assert found is not None
+    assert found.tolist() == [[-1, 0, 1, 2], [0, 0, 0, 0], [AWAY] * 4]

@@ -56,14 +56,16 @@ class LabeledTexts:
 
 @dataclass(frozen=True)
 class LabeledAspects(LabeledTexts):
-    """Texts, and of each the aspect that its label is about, in words of its own.
+    """Texts, and of each the aspect that its label is about, in words of its own; `distance`: how far from those, where they
+    stand in the text, each of its words is.
 
-    Shapes: aspect (B, A), aspect_lengths (B), aspect_spelled (B, A, P)
+    Shapes: aspect (B, A), aspect_lengths (B), aspect_spelled (B, A, P), distance (B, K)
     """
 
     aspect: Int[Tensor, "B A"]
     aspect_lengths: Int[Tensor, " B"]
     aspect_spelled: Int[Tensor, "B A P"] | None = field(default=None, kw_only=True)
+    distance: Int[Tensor, "B K"] | None = field(default=None, kw_only=True)
 
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:

@@ -8,11 +8,12 @@ Writes: a label, from the sum of the states under those weights and the last of 
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.attention import Mask, Perceptron, attend, lengths, make_normalizer
-from saccade.config import Positive, Share
+from saccade.attention import Biased, Mask, Perceptron, Positions, Score, attend, lengths, make_normalizer
+from saccade.config import Count, Positive, Share
+from saccade.data.aspects import AWAY
 from saccade.data.text import LabeledAspects
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
@@ -30,6 +31,9 @@ class Config:
     "Width of the vectors of words, and so of an aspect, which is the mean of its words."
     hidden: Positive = 64
     "Width of the LSTM, and of the layer that weighs words."
+    near: Count = 0
+    """To so many words on either side of the aspect's own, distance counts: each has a number, learned, that is added to the
+    score; beyond, the last one counts. 0: distance does not count, as in the paper."""
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
     word_dropout: Share = 0.0
@@ -40,21 +44,54 @@ class Config:
     "Share of the numbers struck out of words' vectors and of the pooled text in training."
 
 
+class Nearness(nn.Module):
+    """A learned number for each distance from the aspect, the same for all words that are farther than `reach`.
+
+    Shapes: distance (B, K) -> (B, 1, K)
+    """
+
+    def __init__(self, reach: int) -> None:
+        super().__init__()
+        self.reach = reach
+        self.table = nn.Parameter(torch.zeros(2 * reach + 1))
+
+    def forward(self, distance: Int[Tensor, "B K"]) -> Float[Tensor, "B 1 K"]:
+        numbers = self.table[distance.clamp(-self.reach, self.reach) + self.reach]
+        return numbers.masked_fill(distance == AWAY, 0.0)[:, None]
+
+
+class KeyBias(nn.Module):
+    """What is added to the scores of each key of each sample, (B, 1, K), as `Biased` asks for it."""
+
+    def __init__(self, bias: Tensor) -> None:
+        super().__init__()
+        self.bias = bias
+
+    def forward(self, at: Positions) -> Tensor:
+        return at.choose(self.bias[..., at.key])
+
+
 class AspectPool(nn.Module):
-    """Σ αᵢ hᵢ with α the normalized v'tanh(W a + U hᵢ), for the aspect a.
+    """Σ αᵢ hᵢ with α the normalized v'tanh(W a + U hᵢ), for the aspect a, plus what its distance counts, if it does.
 
     Equation 7 of the paper puts W a below U hᵢ and not upon it: the softmax would take out again what all words share.
 
-    Shapes: states (B, K, D), aspect (B, E) -> (B, D)
+    Shapes: states (B, K, D), aspect (B, E), distance (B, K) -> (B, D)
     """
 
-    def __init__(self, aspect: int, width: int, normalize: str) -> None:
+    def __init__(self, aspect: int, width: int, near: int, normalize: str) -> None:
         super().__init__()
         self.score = Perceptron(aspect, width, width)
+        self.nearness = Nearness(near) if near else None
         self.normalize = make_normalizer(normalize)
 
-    def forward(self, states: Float[Tensor, "B K D"], aspect: Float[Tensor, "B E"], mask: Mask) -> Float[Tensor, "B D"]:
-        asked = attend(aspect[:, None], states, states, score=self.score, mask=mask, normalize=self.normalize)
+    def forward(
+        self, states: Float[Tensor, "B K D"], aspect: Float[Tensor, "B E"], mask: Mask, distance: Tensor | None = None
+    ) -> Float[Tensor, "B D"]:
+        score: Score = self.score
+        if self.nearness is not None and distance is not None:
+            score = Biased(score, KeyBias(self.nearness(distance)))
+        asked = attend(aspect[:, None], states, states, score=score, mask=mask, normalize=self.normalize)
         return asked.context[:, 0]
 
 
@@ -67,7 +104,7 @@ class Model(Labeler):
         dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
         self.embedding = WordVectors(source_size, config.embedding, runs=runs, **dropout)
         self.reader = RecurrentReader(2 * config.embedding, config.hidden, cell="lstm", directions=1)
-        self.pool = AspectPool(config.embedding, config.hidden, config.normalize)
+        self.pool = AspectPool(config.embedding, config.hidden, config.near, config.normalize)
         self.pooled = nn.Linear(config.hidden, config.hidden, bias=False)
         self.last = nn.Linear(config.hidden, config.hidden)
         self.output = nn.Linear(config.hidden, labels)
@@ -79,6 +116,6 @@ class Model(Labeler):
         beside = torch.cat((words, aspect[:, None].expand(-1, words.shape[1], -1)), -1)
         live = torch.arange(words.shape[1]) < batch.lengths[:, None]
         states, (last,) = self.reader(beside.transpose(0, 1).contiguous(), live.T.contiguous())
-        pooled = self.pool(states.transpose(0, 1), aspect, lengths(batch.lengths))
+        pooled = self.pool(states.transpose(0, 1), aspect, lengths(batch.lengths), batch.distance)
         logits: Tensor = self.output(self.dropout(torch.tanh(self.pooled(pooled) + self.last(last))))
         return logits

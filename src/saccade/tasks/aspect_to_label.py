@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade.data import tokenizers
+from saccade.data.aspects import distances
 from saccade.data.batches import Integers
 from saccade.data.examples import Pair, Splits
 from saccade.data.spelling import Spelling
@@ -41,13 +42,19 @@ def _end(text: str) -> str:
 
 
 class AspectCorpus(TextCorpus):
-    """Encoded texts with their aspects and labels and, if letters are read, the spelling of both."""
+    """Encoded texts with their aspects, how far each word is from those, labels and, if letters are read, the spelling."""
 
     def __init__(
-        self, sources: list[list[int]], aspects: list[list[int]], labels: Integers, *spelled: Spelling | None, longer: int
+        self,
+        sources: list[list[int]],
+        aspects: list[list[int]],
+        away: list[list[int]],
+        labels: Integers,
+        *spelled: Spelling | None,
+        longer: int,
     ) -> None:
         super().__init__(sources, labels, spelled[0], longer)
-        self.aspects, self.aspect_spelling = aspects, spelled[1]
+        self.aspects, self.away, self.aspect_spelling = aspects, away, spelled[1]
 
     def batch(self, indices: Any) -> LabeledAspects:
         """The batch of these examples."""
@@ -56,7 +63,8 @@ class AspectCorpus(TextCorpus):
         lengths = torch.tensor([len(self.aspects[i]) for i in indices])
         letters = self.aspect_spelling.batch(indices, aspect.shape[1]) if self.aspect_spelling else None
         given = (texts.source, texts.lengths, texts.label, aspect, lengths)
-        return LabeledAspects(*given, spelled=texts.spelled, aspect_spelled=letters)
+        away = padded([self.away[i] or [0] for i in indices])[0]
+        return LabeledAspects(*given, spelled=texts.spelled, aspect_spelled=letters, distance=away)
 
 
 class Task(text_to_label.Task):
@@ -86,7 +94,9 @@ class Task(text_to_label.Task):
         sides = [[pair[side] for pair in found] for side in (0, 1)]
         sources, aspects = map(self.tokenizer.encode_batch, sides)
         rows, longer = self.cut(sources)
-        return AspectCorpus(rows, aspects, labels, *map(self.spelled, sides), longer=longer)
+        cut = [list(map(self.tokenizer.pieces, side)) for side in sides]
+        away = [distances(words[: len(row)], aspect) for row, words, aspect in zip(rows, *cut, strict=True)]
+        return AspectCorpus(rows, aspects, away, labels, *map(self.spelled, cut), longer=longer)
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None

@@ -112,16 +112,16 @@ class Task(LabelTask):
     def encoded(self, texts: Sequence[str], labels: Integers) -> Any:
         """These texts, with the numbers of their labels."""
         rows, longer = self.cut(self.tokenizer.encode_batch(texts))
-        return TextCorpus(rows, labels, self.spelled(texts), longer)
+        return TextCorpus(rows, labels, self.spelled(map(self.tokenizer.pieces, texts)), longer)
 
     def cut(self, rows: list[list[int]]) -> tuple[list[list[int]], int]:
         """What is read of these texts, and how many of them go on."""
         longest = self.config.longest
         return [row[:longest] for row in rows], sum(len(row) > longest for row in rows)
 
-    def spelled(self, texts: Sequence[str]) -> Spelling | None:
+    def spelled(self, texts: Iterable[Sequence[str]]) -> Spelling | None:
         """How the words of these texts are written, if letters are read."""
-        return None if self.letters is None else Spelling(map(self.tokenizer.pieces, texts), self.letters)
+        return None if self.letters is None else Spelling(texts, self.letters)
 
     def check(self, text: str) -> None:
         """Refuse what is no input; any text is one."""
