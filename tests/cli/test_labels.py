@@ -104,8 +104,16 @@ def test_words_never_seen_are_read_by_their_letters(
     (tmp_path / "my.tsv").write_text("".join(lines))
     answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 task.spelling=2 --out run", capsys)
     assert answer.code == 0, answer.err
+    found = len(json.loads((tmp_path / "run" / "spelling.json").read_text()))
+    assert f"spelling: {found} runs of letters that at least 2 words have in common\n" in answer.err
     (tmp_path / "in.txt").write_text("wonderous\nbeautiest\ndreading\nspited\n")
     assert here("predict run in.txt", capsys).out.split() == ["good", "good", "bad", "bad"]
+
+
+def test_a_file_of_examples_that_is_predicted_is_told_of(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here(f"predict {run} my.tsv", capsys)
+    assert (answer.code, len(answer.out.splitlines()), answer.err.count("\n")) == (0, len(LINES.splitlines()), 1)
+    assert answer.err.startswith("note: my.tsv:1 has a TAB, and the whole line is read as one text; ")
 
 
 @pytest.mark.parametrize("system", ["bag_of_words", "han"])

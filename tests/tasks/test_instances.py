@@ -58,8 +58,8 @@ def test_features_come_in_the_order_that_was_learned(tmp_path: Path) -> None:
     ("names", "words"),
     [
         (("f1", "f2", "x4"), r"new\.csv: expected the features .* \(f1, f2, f3\); missing: f3; unknown: x4; rename"),
-        (("f1", "f2"), r"new\.csv: .*; missing: f3; rename"),
-        (("f1", "f2", "f3", "f3", "x4"), r"new\.csv: .*; unknown: f3, x4; rename"),
+        (("f1", "f2"), r"new\.csv: .*; missing: f3; add them"),
+        (("f1", "f2", "f3", "f3", "x4"), r"new\.csv: .*; unknown: f3, x4; leave them out"),
         (tuple(f"x{place}" for place in range(8)), r"unknown: x0, x1, x2, x3, x4 and 3 more; "),
     ],
 )

@@ -207,8 +207,11 @@ def predict(
         model, _ = run.model(task, which_of(which))
         streams.as_utf8()
         name = "standard input" if file == "-" else file
+        lines = decoded(stream, name)
+        if tasks.load(systems.load(run.settings.system).TASK).DATA == "texts":
+            lines = without_columns(lines, name)
         try:
-            for found in task.predict(model, decoded(stream, name), search, groups=task.groups()[:1]):
+            for found in task.predict(model, lines, search, groups=task.groups()[:1]):
                 write(found, scores=scores, machine=machine)
         except InputError as error:
             raise DataError(f"{name}:{error.line}: {error.cause}") from None
@@ -245,6 +248,17 @@ def decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             raise DataError(f"{name}:{number}: not UTF-8; convert it first, with iconv for example") from None
+
+
+def without_columns(lines: Iterable[str], name: str) -> Iterator[str]:
+    """The lines as they are; a TAB is told of once, since a file of examples is easily taken for one of inputs."""
+    told = False
+    for number, line in enumerate(lines, 1):
+        if "\t" in line and not told:
+            about = f"{name}:{number} has a TAB, and the whole line is read as one text"
+            print(f"note: {about}; examples with their answers are for saccade evaluate --data", file=sys.stderr)
+            told = True
+        yield line
 
 
 def look(

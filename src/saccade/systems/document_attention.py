@@ -40,7 +40,7 @@ class Config:
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
     word_dropout: Share = 0.0
-    "Share of the words that are read as unknown in training, by which that vector is learned."
+    "Share of the words read as unknown in training, which teaches that vector; with task.spelling, by their letters only."
     letter_dropout: Share = 0.5
     "Share of the runs of letters (task.spelling) that are not read in training."
     dropout: Share = 0.3

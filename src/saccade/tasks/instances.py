@@ -85,7 +85,8 @@ def places(names: Sequence[str], columns: Columns) -> list[int]:
     told = [f"{what}: {_listed(found)}" for what, found in (("missing", missing), ("unknown", unknown)) if found]
     if told:
         expected = f"expected the features that the run has learned from ({_listed(names)})"
-        raise DataError(f"{columns.file}: {expected}; {'; '.join(told)}; rename its columns, or leave some out")
+        fix = "rename its columns" if missing and unknown else "add them" if missing else "leave them out"
+        raise DataError(f"{columns.file}: {expected}; {'; '.join(told)}; {fix}")
     own, learned = (sorted(range(len(found)), key=found.__getitem__) for found in (columns.names, names))
     where = dict(zip(learned, own, strict=True))
     return [where[place] for place in range(len(names))]

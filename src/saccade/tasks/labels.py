@@ -58,7 +58,7 @@ class Labels:
             for example in getattr(splits, part):
                 if example.target not in found:
                     where = f"label {example.target!r} is in {told}, but in no example to learn from"
-                    raise DataError(f"{where}; add examples of it, {fix}")
+                    raise DataError(f"{where}; add other examples of it (equal ones stay together), {fix}")
         if len(found) < 2:
             raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(found) or 'none'}")
         return cls(in_order(found))

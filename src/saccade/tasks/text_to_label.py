@@ -131,10 +131,13 @@ class Task(LabelTask):
         return f"task.longest={self.config.longest} tokens"
 
     def begin(self, model: System, splits: Splits, corpus: Any) -> None:
-        """Tell of texts that are too long, and give words the vectors that they start from, where some were asked for."""
+        """Tell of texts that are too long and of letters; give words the vectors that they start from, if asked for."""
         if corpus.longer:
             count = f"{corpus.longer:,} of {len(splits.train):,} texts are longer than {self.limit()}"
             self.note(f"{count}: the rest of them is not read")
+        if self.letters is not None:
+            told = f"{len(self.letters):,} runs of letters that at least {self.config.spelling} words have in common"
+            self.note(f"spelling: {told}{'' if self.letters.known else '; a smaller task.spelling finds some'}")
         if self.config.vectors:
             start(model, self.tokenizer, self.config, self.read(splits.train), self.note)
 
