@@ -32,7 +32,7 @@ class Config:
     hidden: Positive = 64
     "Width of the LSTM, and of the layer that weighs words."
     near: Count = 0
-    "Words to each side of the aspect whose distance counts, by a learned number added to the score; 0: none, as in the paper."
+    "Words to each side of the aspect whose distance counts, by a learned number in the score; 0: none, as in the paper."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
     word_dropout: Share = 0.0
