@@ -88,9 +88,9 @@ def plain_torch(x: Floats, y: Floats, query: Floats, bandwidth: float) -> Run:
 # How each is made, and which part of the queries it is timed on, with 10,000 and with 100,000 points.
 PEERS: dict[str, tuple[Callable[..., Run], dict[int, int]]] = {
     "statsmodels": (statsmodels, {10_000: 50, 100_000: 500}),
-    "sklearn": (scikit_learn, {10_000: 5, 100_000: 10}),
+    "sklearn": (scikit_learn, {10_000: 10, 100_000: 40}),
     "pykeops": (pykeops, {10_000: 2, 100_000: 10}),
-    "torch": (plain_torch, {10_000: 5, 100_000: 20}),
+    "torch": (plain_torch, {10_000: 10, 100_000: 40}),
 }
 
 
