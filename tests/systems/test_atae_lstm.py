@@ -138,7 +138,8 @@ def test_distance_is_added_to_the_score() -> None:
 def test_distance_is_learned_and_a_text_alone_is_as_in_a_batch() -> None:
     one, given = near()
     assert gradients(one, one.loss(given))["pool.nearness.table"].abs().sum() > 0
+    assert given.distance is not None
     together = one(given)
     for i in range(len(together)):
-        alone = replace(batch([i]), distance=given.distance[i : i + 1, : int(given.lengths[i])])  # type: ignore[index]
+        alone = replace(batch([i]), distance=given.distance[i : i + 1, : int(given.lengths[i])])
         torch.testing.assert_close(one(alone)[0], together[i], atol=1e-5, rtol=1e-5)

@@ -50,11 +50,12 @@ class AspectCorpus(TextCorpus):
         aspects: list[list[int]],
         away: list[list[int]],
         labels: Integers,
-        *spelled: Spelling | None,
+        spelling: Spelling | None,
+        aspect_spelling: Spelling | None,
         longer: int,
     ) -> None:
-        super().__init__(sources, labels, spelled[0], longer)
-        self.aspects, self.away, self.aspect_spelling = aspects, away, spelled[1]
+        super().__init__(sources, labels, spelling, longer)
+        self.aspects, self.away, self.aspect_spelling = aspects, away, aspect_spelling
 
     def batch(self, indices: Any) -> LabeledAspects:
         """The batch of these examples."""
@@ -96,7 +97,8 @@ class Task(text_to_label.Task):
         rows, longer = self.cut(sources)
         cut = [list(map(self.tokenizer.pieces, side)) for side in sides]
         away = [distances(words[: len(row)], aspect) for row, words, aspect in zip(rows, *cut, strict=True)]
-        return AspectCorpus(rows, aspects, away, labels, *map(self.spelled, cut), longer=longer)
+        spelling, aspect_spelling = map(self.spelled, cut)
+        return AspectCorpus(rows, aspects, away, labels, spelling, aspect_spelling, longer)
 
     def scenes(
         self, text: str, predictions: Sequence[Prediction], kind: str, reading: Mapping[str, Tensor] | None = None
