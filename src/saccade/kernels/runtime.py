@@ -8,6 +8,7 @@ it compiles or exports, for its function transforms, for fake tensors. Then the 
 import importlib
 import importlib.util
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -93,6 +94,13 @@ def told_of_compiling(listener: Callable[[str, float | None], None]) -> Iterator
         _listeners.remove(listener)
 
 
+def _say(name: str, seconds: float | None) -> None:
+    """For somebody who waits at a terminal: what is compiled now, on a line that is gone afterwards."""
+    if sys.stderr.isatty():
+        line = f"compiling kernels for this machine, once: {name}"
+        print(f"\r{line if seconds is None else ' ' * len(line)}\r", end="", file=sys.stderr, flush=True)
+
+
 @cache
 def compiled(name: str) -> Callable[..., None]:
     """The compiled function of this name; Numba itself is imported here, at first use."""
@@ -121,7 +129,7 @@ def _listen() -> None:
         def tell(self, event: Any, seconds: float | None) -> None:
             function = event.data["dispatcher"].py_func
             if function.__name__ in KERNELS.get(function.__module__.rpartition(".")[2], ()):
-                for listener in list(_listeners):
+                for listener in list(_listeners) or [_say]:
                     listener(function.__name__, seconds)
 
     event.register("numba:compile", Compiling())
