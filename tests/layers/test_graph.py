@@ -126,6 +126,25 @@ def test_graphs_without_proper_edges(edges: Tensor) -> None:
     torch.testing.assert_close(layer(x, edges), x @ layer.weight.T)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("edge_dim", [None, 3])
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("nodes", [0, 4])
+def test_graphs_without_nodes_or_edges(nodes: int, loops: bool, edge_dim: int | None, sparse: bool) -> None:
+    edges = torch.zeros(2, 0, dtype=torch.int64)
+    features = None if edge_dim is None else torch.randn(0, edge_dim)
+    for concat in (True, False):
+        layer = GATConv(5, 4, 2, concat, dropout=0.5, add_self_loops=loops, edge_dim=edge_dim, value_dropout=0.5).train()
+        x = torch.randn(nodes, 5)
+        found = layer(x.to_sparse() if sparse else x, edges, features)
+        assert found.shape == (nodes, 8 if concat else 4)
+        assert loops or found.eq(0).all()
+        found.sum().backward()
+        assert layer.weight.grad is not None
+        assert layer.weight.grad.isfinite().all()
+        assert (loops and nodes > 0) or layer.weight.grad.eq(0).all()
+
+
 def test_order_of_nodes_and_of_edges_is_nothing() -> None:
     layer, x, edges = GATConv(12, 8, 3, edge_dim=2), torch.randn(NODES, 12), drawn()
     features = torch.randn(EDGES, 2)

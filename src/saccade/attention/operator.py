@@ -42,12 +42,18 @@ def attend(
     check_dropout(dropout)
     scene, value = _set(query, key, value, score, mask, normalize)
     if 0 in (scene.keys, value.shape[-1], *scene.query.shape[:-1]):
-        context = value.new_zeros(*scene.query.shape[:-1], value.shape[-1])
+        context = _zeros(scene, value)
     else:
         context = _context(scene, value, dropout)
     attended = Attended(poison(context, scene.spoiled), scene)
     looks.record(attended)
     return attended
+
+
+def _zeros(scene: Scene, value: Tensor) -> Tensor:
+    """The context where nothing is looked at, tied to its inputs: their gradients are zeros, too."""
+    tie = sum(part[..., :0].sum() for part in (scene.query, scene.key, value))
+    return value.new_zeros(*scene.query.shape[:-1], value.shape[-1]) + tie
 
 
 def _context(scene: Scene, value: Tensor, dropout: float) -> Tensor:
