@@ -78,6 +78,17 @@ def test_it_is_pygs_layer(options: dict[str, Any], kernels: str, monkeypatch: py
         torch.testing.assert_close(one.view(-1), other.view(-1), atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_dtype_and_device_are_those_of_pygs(dtype: torch.dtype, device: str) -> None:
+    theirs = torch_geometric_nn.GATConv(12, 8, heads=3, edge_dim=4).to(device, dtype)
+    ours = GATConv.from_pyg(theirs)
+    assert all((part.dtype, part.device.type) == (dtype, device) for part in ours.parameters())
+    if (dtype, device) == (torch.float64, "cpu"):
+        given = (torch.randn(NODES, 12, dtype=dtype), drawn(), torch.randn(EDGES, 4, dtype=dtype))
+        torch.testing.assert_close(ours(*given), theirs(*given))
+
+
 def test_weights_are_pygs_in_the_order_of_the_list() -> None:
     theirs, ours = pair()
     edges, x = drawn(), torch.randn(NODES, 12)

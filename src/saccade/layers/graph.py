@@ -155,7 +155,7 @@ class GATConv(nn.Module):
             raise ShapeError("only a GATConv with one in_channels and no residual has a counterpart here")
         names = ["in_channels", "out_channels", "heads", "concat", "negative_slope", "dropout", "add_self_loops"]
         names += ["edge_dim", "fill_value"]
-        layer = cls(**{name: getattr(module, name) for name in names}, bias=module.bias is not None)
+        layer = cls(**{name: getattr(module, name) for name in names}, bias=module.bias is not None).to(module.lin.weight)
         pairs = [(layer.weight, module.lin.weight), (layer.bias, module.bias)]
         pairs += [(layer.score.key_vector, module.att_src), (layer.score.query_vector, module.att_dst)]
         if module.edge_dim is not None:
