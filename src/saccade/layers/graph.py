@@ -25,6 +25,7 @@ FILLS = {"mean": "mean", "add": "sum", "min": "amin", "max": "amax", "mul": "pro
 
 def drop_features(x: Tensor, dropout: float, training: bool = True) -> Tensor:
     """Dropout of a dense or a sparse (N, F): zeros stay zeros either way, so of a sparse one only the entries are drawn."""
+    check_dropout(dropout)
     if x.layout == torch.strided or not training or dropout == 0:
         return F.dropout(x, dropout, training)
     x = x if x.layout == torch.sparse_coo else x.to_sparse_coo()
