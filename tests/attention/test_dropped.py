@@ -116,6 +116,16 @@ def test_the_gradient_leaves_the_generator_alone() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_functions_of_it_can_be_transformed() -> None:
+    query, key, value = (torch.randn(1, 1, 200, 4) for _ in range(3))
+
+    def total(value: Tensor) -> Tensor:
+        return attend(query, key, value, dropout=0.5).context.sum()
+
+    found = torch.func.grad(total)(value)
+    assert found.sum().item() == pytest.approx(4 * 200, rel=0.05)
+
+
 def test_everything_struck_out_gives_zeros_and_zero_gradients() -> None:
     query, key, value = (torch.randn(1, 2, 200, 4).requires_grad_() for _ in range(3))
     context = attend(query, key, value, dropout=1.0).context
