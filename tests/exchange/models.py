@@ -64,11 +64,19 @@ def teach(network: Model, tokenizer: Tokenizer, end: list[int], steps: int, seed
         optimizer.step()
 
 
-def run(path: Path, *, steps: int = 5, seed: int = 0, task: dict[str, Any] | None = None, **model: Any) -> Run:
+def run(
+    path: Path,
+    *,
+    steps: int = 5,
+    seed: int = 0,
+    task: dict[str, Any] | None = None,
+    searching: dict[str, Any] | None = None,
+    **model: Any,
+) -> Run:
     """A run of saccade's own that has learned a little; PAD and START are as unlikely as more training makes them."""
     over = {"embeddings": "separate", "output_bias": "learned", "longest": LONGEST, **SIZES, **model}
     words = {"shared": True, "longest": LONGEST, "source_ends": "open", **(task or {})}
-    search_table = {"method": "beam", "beam": 5, "max_length": LONGEST - 1}
+    search_table = {"max_length": LONGEST - 1, **(searching or {"method": "beam", "beam": 5})}
     table = {"system": "transformer", "model": over, "task": words, "tokens": {"kind": "word"}, "search": search_table}
     made = Run.create(path, resolve(table))
     texts = [" ".join(WORDS)]

@@ -189,6 +189,76 @@ def test_what_was_imported_can_be_exported_again(tmp_path: Path) -> None:
     assert len(found[0]) > 2
 
 
+MARIAN: dict[str, Any] = {"final_norm": "none", "positions": "sinusoidal_halves"}
+SEARCHES: list[dict[str, Any]] = [
+    {"method": "greedy"},
+    {"method": "greedy", "length_penalty": 0.6},
+    {"method": "beam", "beam": 1},
+    {"method": "beam", "beam": 3, "length_penalty": 0.0},
+    {"method": "beam", "beam": 6, "length_penalty": 0.6, "n_best": 2},
+    {"method": "sample"},
+    {"method": "sample", "temperature": 0.7, "top_k": 5, "top_p": 0.9},
+]
+
+
+@pytest.mark.parametrize("words", SEARCHES, ids=lambda words: "-".join(map(str, words.values())))
+def test_transformers_saves_the_search_that_was_exported_and_it_comes_back(words: dict[str, Any], tmp_path: Path) -> None:
+    models.run(tmp_path / "run", searching=words, **MARIAN)
+    export(tmp_path / "run", tmp_path / "out", "marian")
+    table = models.told(tmp_path / "out" / "generation_config.json")
+    transformers.GenerationConfig(**table).save_pretrained(tmp_path / "one")
+    opened(tmp_path / "out").save_pretrained(tmp_path / "all")
+    for path in (tmp_path / "one", tmp_path / "all"):
+        saved = models.told(path / "generation_config.json")
+        assert {key: saved[key] for key in table} == table
+    import_marian(tmp_path / "out", tmp_path / "again")
+    again, wanted = Trained.open(tmp_path / "again").run.settings.search, SearchConfig(**{"max_length": 39, **words})
+    assert again.method == (
+        "beam" if wanted.method == "beam" and wanted.beam > 1 else wanted.method.replace("beam", "greedy")
+    )
+    said = {
+        "greedy": [],
+        "beam": ["beam", "length_penalty"],
+        "sample": ["temperature", "top_k", "top_p"],
+    }
+    for key in ["max_length", *said[again.method]]:
+        assert getattr(again, key) == getattr(wanted, key), key
+
+
+def test_a_model_that_is_published_to_sample_samples(tmp_path: Path) -> None:
+    """What its file leaves out is as transformers has it."""
+    published(tmp_path / "published")
+    words = {"do_sample": True, "temperature": None, "top_p": 0.8, "max_length": 20}
+    (tmp_path / "published" / "generation_config.json").write_text(json.dumps(words))
+    import_marian(tmp_path / "published", tmp_path / "run")
+    found = Trained.open(tmp_path / "run").run.settings.search
+    assert (found.method, found.temperature, found.top_k, found.top_p, found.max_length) == ("sample", 1.0, 50, 0.8, 19)
+
+
+def test_no_more_is_written_than_there_are_places(tmp_path: Path) -> None:
+    """Published files often allow 512 tokens, whatever the table of positions holds; behind its end, transformers fails."""
+    theirs = published(tmp_path / "published", max_position_embeddings=12)
+    (tmp_path / "published" / "generation_config.json").write_text(json.dumps({"max_length": 512, "num_beams": 1}))
+    import_marian(tmp_path / "published", tmp_path / "run")
+    trained = Trained.open(tmp_path / "run")
+    assert trained.run.settings.search.max_length == 11
+    with pytest.raises(IndexError), torch.no_grad():
+        theirs(**read([" ".join(["w1"] * 12)]), decoder_input_ids=torch.tensor([[26]]))
+    with pytest.raises(DataError, match="12 tokens, at most 11 expected"):
+        trained.predict([" ".join(["w1"] * 12)])
+    full = " ".join(["w1", "w5", "w2"] * 3 + ["w7", "w3"])  # eleven words and the end: as many as there are places
+    before = torch.randint(END + 1, 27, (1, 12))
+    before[:, 0] = START
+    ids = their_ids(trained)
+    given = ids[before]
+    given[:, 0] = theirs.config.decoder_start_token_id
+    with torch.no_grad():
+        wanted = theirs(**read([full]), decoder_input_ids=given).logits.log_softmax(-1)[..., ids]
+    rows = [[*trained.task.source.encode(full), END]]
+    assert len(rows[0]) == 12
+    torch.testing.assert_close(logits(trained.model, rows, before)[..., END:], wanted[..., END:], atol=1e-4, rtol=0)
+
+
 # What cannot be done is told in one line
 
 

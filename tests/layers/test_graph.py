@@ -78,6 +78,17 @@ def test_it_is_pygs_layer(options: dict[str, Any], kernels: str, monkeypatch: py
         torch.testing.assert_close(one.view(-1), other.view(-1), atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_dtype_and_device_are_those_of_pygs(dtype: torch.dtype, device: str) -> None:
+    theirs = torch_geometric_nn.GATConv(12, 8, heads=3, edge_dim=4).to(device, dtype)
+    ours = GATConv.from_pyg(theirs)
+    assert all((part.dtype, part.device.type) == (dtype, device) for part in ours.parameters())
+    if (dtype, device) == (torch.float64, "cpu"):
+        given = (torch.randn(NODES, 12, dtype=dtype), drawn(), torch.randn(EDGES, 4, dtype=dtype))
+        torch.testing.assert_close(ours(*given), theirs(*given))
+
+
 def test_weights_are_pygs_in_the_order_of_the_list() -> None:
     theirs, ours = pair()
     edges, x = drawn(), torch.randn(NODES, 12)
@@ -124,6 +135,25 @@ def test_an_isolated_node_sees_itself_or_nothing() -> None:
 def test_graphs_without_proper_edges(edges: Tensor) -> None:
     layer, x = GATConv(5, 4, 2), torch.randn(3, 5)
     torch.testing.assert_close(layer(x, edges), x @ layer.weight.T)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("edge_dim", [None, 3])
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("nodes", [0, 4])
+def test_graphs_without_nodes_or_edges(nodes: int, loops: bool, edge_dim: int | None, sparse: bool) -> None:
+    edges = torch.zeros(2, 0, dtype=torch.int64)
+    features = None if edge_dim is None else torch.randn(0, edge_dim)
+    for concat in (True, False):
+        layer = GATConv(5, 4, 2, concat, dropout=0.5, add_self_loops=loops, edge_dim=edge_dim, value_dropout=0.5).train()
+        x = torch.randn(nodes, 5)
+        found = layer(x.to_sparse() if sparse else x, edges, features)
+        assert found.shape == (nodes, 8 if concat else 4)
+        assert loops or found.eq(0).all()
+        found.sum().backward()
+        assert layer.weight.grad is not None
+        assert layer.weight.grad.isfinite().all()
+        assert (loops and nodes > 0) or layer.weight.grad.eq(0).all()
 
 
 def test_order_of_nodes_and_of_edges_is_nothing() -> None:

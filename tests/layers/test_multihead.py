@@ -18,7 +18,7 @@ def test_parity_with_torch(bias: bool, widths: tuple[int, int] | None, dtype: to
     nn.init.normal_(theirs.out_proj.weight)
     if bias:
         nn.init.normal_(theirs.in_proj_bias)
-    ours = MultiHeadAttention.from_torch(theirs).to(dtype)
+    ours = MultiHeadAttention.from_torch(theirs)
     query = torch.randn(2, 5, 12, dtype=dtype)
     key, value = torch.randn(2, 7, kdim or 12, dtype=dtype), torch.randn(2, 7, vdim or 12, dtype=dtype)
     padding = torch.tensor([7, 4])
@@ -31,6 +31,14 @@ def test_parity_with_torch(bias: bool, widths: tuple[int, int] | None, dtype: to
     look = looks[""][0]
     assert isinstance(look, Attended)
     torch.testing.assert_close(look.weights(), weights, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_dtype_and_device_are_those_of_torchs(dtype: torch.dtype, device: str) -> None:
+    theirs = nn.MultiheadAttention(12, 3, dtype=dtype, device=device)
+    for ours in MultiHeadAttention.from_torch(theirs).parameters():
+        assert (ours.dtype, ours.device.type) == (dtype, device)
 
 
 def test_causal_parity_with_torch() -> None:

@@ -1,6 +1,7 @@
 """Positions: the paper's formula, what it promises, and where learned ones end."""
 
 import math
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from saccade.errors import ShapeError, UnknownName
 from saccade.layers.positions import Learned, Sinusoidal, make_positions, sinusoids
+from saccade.systems.transformer import Config, Model
 
 WIDTHS = [1, 2, 7, 8, 64, 513]
 
@@ -61,6 +63,33 @@ def test_a_table_that_grows_stays_the_same(name: str) -> None:
         assert torch.equal(positions(first, last), sinusoids(first, last, 6, halves=halves))
     assert not list(positions.parameters())
     assert not positions.state_dict()
+
+
+@pytest.mark.parametrize("grown", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_sinusoids_follow_their_module(dtype: torch.dtype, grown: bool) -> None:
+    positions = make_positions("sinusoidal", 6, longest=3)
+    if grown:
+        positions(0, 100)
+    positions.to(dtype)
+    for first, last in ((0, 9), (5, 80), (0, 300)):
+        found = positions(first, last)
+        assert found.dtype == dtype
+        assert torch.equal(found, sinusoids(first, last, 6).to(dtype))
+    assert positions.float()(0, 9).dtype == torch.float32
+    assert torch.equal(positions(0, 9), sinusoids(0, 9, 6))
+    assert positions.to("meta")(0, 9).device.type == "meta"
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_a_model_computes_in_its_dtype(dtype: torch.dtype, name: Literal["sinusoidal", "learned"]) -> None:
+    config = Config(width=8, heads=2, hidden=8, encoder_layers=1, decoder_layers=1, positions=name, dropout=0.0)
+    model, source, lengths = Model(config, 9, 9), torch.randint(4, 9, (2, 5)), torch.tensor([5, 3])
+    wanted = model.encode(source, lengths)
+    found = model.to(dtype).encode(source, lengths)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.float(), wanted, atol=0.1 if dtype == torch.bfloat16 else 1e-5, rtol=0)
 
 
 def test_learned_positions_are_weights_and_refuse_a_longer_text() -> None:

@@ -72,6 +72,17 @@ def test_the_same_numbers_as_timm(channels: int, timm_squeeze: ModuleType) -> No
     torch.testing.assert_close(ours.fc1.weight.grad, theirs.fc1.weight.grad.flatten(1))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_dtype_and_device_are_those_of_timms(dtype: torch.dtype, device: str, timm_squeeze: ModuleType) -> None:
+    theirs = timm_squeeze.SEModule(8).to(device, dtype)
+    ours = SqueezeExcitation.from_timm(theirs)
+    assert all((part.dtype, part.device.type) == (dtype, device) for part in ours.parameters())
+    if (dtype, device) == (torch.float64, "cpu"):
+        x = torch.randn(2, 8, 7, 5, dtype=dtype)
+        torch.testing.assert_close(ours(x), theirs(x))
+
+
 def test_it_is_what_it_says() -> None:
     made, x = block(reduction=2), pictures()
     expected = torch.sigmoid(made.fc2(torch.relu(made.fc1(x.mean((2, 3))))))

@@ -37,8 +37,6 @@ class Attended:
         """The exact weights of these rows, heads and samples, (…, Q, K)."""
         scene = self._scene(heads, batch)
         chosen = _indices(rows, scene.queries, scene.query.device)
-        if scene.keys == 0:
-            return scene.query.new_zeros(*scene.query.shape[:-2], len(chosen), 0)
         blocks = [scene.shown(block) for block in chosen.split(_rows_at_once(scene))]
         return blocks[0] if len(blocks) == 1 else torch.cat(blocks, -2)
 
@@ -66,6 +64,8 @@ class Attended:
     def log_prob(self) -> Float[Tensor, "... Q"]:
         """Log-probability of the keys that hard attention drew, differentiable: what REINFORCE multiplies."""
         scene = self.scene
+        if 0 in (scene.queries, scene.keys):  # nothing was drawn
+            return scene.query.new_zeros(scene.query.shape[:-1])
         logs = [scene.normalize.log_prob(scene.scores(rows), scene.weights(rows), scene.group) for rows, _ in scene.blocks()]
         return torch.cat(logs, -1)
 
@@ -97,6 +97,6 @@ def _rows_at_once(scene: Scene) -> int:
 
 
 def _walk(scene: Scene) -> Iterator[Tensor]:
-    """All weights, a bounded number of rows at a time."""
-    for first in range(0, scene.queries, _rows_at_once(scene)):
+    """All weights, a bounded number of rows at a time; of no rows, one block without any."""
+    for first in range(0, max(1, scene.queries), _rows_at_once(scene)):
         yield scene.shown(slice(first, first + _rows_at_once(scene)))

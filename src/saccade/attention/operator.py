@@ -1,5 +1,6 @@
 """The operator: score → mask → normalize → pool, with the fast path taken wherever there is one."""
 
+import math
 from dataclasses import replace
 
 import torch
@@ -9,13 +10,14 @@ from torch.utils.checkpoint import checkpoint
 
 from saccade.attention import looks
 from saccade.attention.attended import Attended
+from saccade.attention.dropped import Plan, dropped_pool
 from saccade.attention.fused import SHORT_PAIRS, Block, drop, softmax_pool
 from saccade.attention.local import Local
 from saccade.attention.masks import Allow, Causal, Lengths, Mask, Others
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
 from saccade.attention.positions import joint_leading, spread
 from saccade.attention.quarantine import clean, either, finite, poison
-from saccade.attention.scene import ALL, Scene, band_rows
+from saccade.attention.scene import ALL, BLOCK_NUMBERS, Scene, band_rows
 from saccade.attention.score import Fold, Prepared, Score
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
@@ -42,12 +44,18 @@ def attend(
     check_dropout(dropout)
     scene, value = _set(query, key, value, score, mask, normalize)
     if 0 in (scene.keys, value.shape[-1], *scene.query.shape[:-1]):
-        context = value.new_zeros(*scene.query.shape[:-1], value.shape[-1])
+        context = _zeros(scene, value)
     else:
         context = _context(scene, value, dropout)
     attended = Attended(poison(context, scene.spoiled), scene)
     looks.record(attended)
     return attended
+
+
+def _zeros(scene: Scene, value: Tensor) -> Tensor:
+    """The context where nothing is looked at, tied to its inputs: their gradients are zeros, too."""
+    tie = sum(part[..., :0].sum() for part in (scene.query, scene.key, value))
+    return value.new_zeros(*scene.query.shape[:-1], value.shape[-1]) + tie
 
 
 def _context(scene: Scene, value: Tensor, dropout: float) -> Tensor:
@@ -180,14 +188,18 @@ def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
     """The folded score on the fused kernel: in one call where the kernel knows the mask, else in blocks of rows."""
     parts = () if scene.mask is None else scene.mask.parts()
     query, key = fold.query, fold.key
-    # Dropout needs the weights themselves: in blocks a mask at least spares what it closes.
-    whole = fold.bias is None and (dropout == 0 or scene.queries * scene.keys <= SHORT_PAIRS)
+    # Dropout needs the weights themselves, of which long sequences have too many.
+    long = dropout > 0 and scene.queries * scene.keys > SHORT_PAIRS
+    whole = fold.bias is None and not long
     if whole and all(isinstance(part, Causal) for part in parts) and scene.queries in (1, scene.keys):
         causal = bool(parts) and scene.queries > 1
         return softmax_pool(Block(query, key, value, fold.scale, causal=causal, dropout=dropout))
     if whole and scene.mask is not None and all(isinstance(part, Lengths) for part in parts):
         allowed: Tensor | None = scene.mask.allows(scene.at(slice(0, 1)))
         return softmax_pool(Block(query, key, value, fold.scale, allowed, dropout=dropout))
+    if long and not _transformed():
+        learns = fold.bias is not None and torch.is_grad_enabled() and fold.bias(scene.at(slice(0, 1))).requires_grad
+        return _explicit(scene, value, dropout) if learns else _dropped(scene, fold, value, dropout)
     contexts = []
     blocks = list(scene.blocks(_fast_rows(scene)))
     keys, values = Columns(key, blocks), Columns(value, blocks)
@@ -198,6 +210,25 @@ def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
         block = Block(query[..., rows, :], keys.take(columns), values.take(columns), fold.scale, allowed, bias)
         contexts.append(softmax_pool(block._replace(dropout=dropout)))
     return contexts[0] if len(contexts) == 1 else torch.cat(contexts, -2)
+
+
+def _transformed() -> bool:
+    """Whether torch compiles or transforms what is called: then a function with a backward of its own will not do."""
+    forward = torch.autograd.forward_ad._current_level >= 0
+    return forward or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
+def _dropped(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
+    """The same with dropout, a bounded number of weights at a time."""
+
+    def seen(rows: slice, columns: slice) -> tuple[Tensor | None, Tensor | None]:
+        at = scene.at(rows, columns)
+        allowed = None if scene.mask is None else scene.mask.allows(at)
+        return allowed, None if fold.bias is None else fold.bias(at)
+
+    held = BLOCK_NUMBERS // (math.prod(scene.query.shape[:-2]) * scene.keys)
+    blocks = list(scene.blocks(max(1, min(_fast_rows(scene), held))))
+    return dropped_pool(fold.query, fold.key, value, Plan(blocks, scene.query.shape[:-2], seen, fold.scale, dropout))
 
 
 def _fast_rows(scene: Scene) -> int:

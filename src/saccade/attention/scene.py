@@ -95,6 +95,9 @@ class Scene:
 
     def shown(self, rows: slice | Tensor = ALL) -> Tensor:
         """Weights of these rows as they are told: NaN for a query that saw what is not finite."""
+        size = (*self.query.shape[:-2], len(self.at(rows).rows), self.keys)
+        if 0 in size:
+            return self.query.new_zeros(size)
         weights = self.weights(rows)
         return weights if self.spoiled is None else torch.where(self.spoiled[..., rows, None], math.nan, weights)
 

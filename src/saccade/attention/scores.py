@@ -230,6 +230,8 @@ class LeakyConcat(Score):
     ) -> Tensor | None:
         if not kernels_on(query, key, value, *([] if offset is None else [offset])):
             return None
+        if 0 in (*query.shape, *key.shape, *value.shape, graph.edge_index.shape[1]):  # nothing for a kernel to do
+            return None
         leading = joint_leading(query, key, value)
         query, key = (spread(side, leading).reshape(-1, side.shape[-2]).T for side in (query, key))
         value = spread(value, leading).reshape(-1, *value.shape[-2:]).transpose(0, 1)

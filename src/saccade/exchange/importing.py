@@ -174,12 +174,18 @@ def _backend(path: Path) -> Backend:
 
 def _search(table: Mapping[str, Any]) -> dict[str, Any]:
     """The search that the model was published with."""
-    beam = table.get("num_beams") or 1
-    longest = table.get("max_length") or table.get("max_position_embeddings") or 512
-    penalty = table.get("length_penalty")
-    return {
-        "method": "beam" if beam > 1 else "greedy",
-        "beam": max(1, beam),
-        "max_length": max(1, longest - 1),  # theirs counts the start, too
-        "length_penalty": 1.0 if penalty is None else max(0.0, penalty),
-    }
+    beam, places = table.get("num_beams") or 1, table["max_position_embeddings"]
+    longest = min(table.get("max_length") or places, places)
+    words = {"max_length": max(1, longest - 1)}  # theirs counts the start, too
+    if beam > 1:
+        penalty = _said(table, "length_penalty", 1.0)
+        return {**words, "method": "beam", "beam": beam, "length_penalty": max(0.0, penalty)}
+    if table.get("do_sample"):
+        defaults = {"temperature": 1.0, "top_k": 50, "top_p": 1.0}  # the library's
+        return {**words, "method": "sample", **{key: _said(table, key, value) for key, value in defaults.items()}}
+    return {**words, "method": "greedy"}
+
+
+def _said(table: Mapping[str, Any], key: str, default: Any) -> Any:
+    """What a table says; null says nothing."""
+    return default if table.get(key) is None else table[key]

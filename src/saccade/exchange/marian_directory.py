@@ -37,18 +37,22 @@ def export_marian(trained: Trained, out: Path) -> None:
 
 
 def _generation(search: Any) -> dict[str, Any]:
-    """The search that the run was made for."""
-    return {
+    """The search that the run was made for; transformers does not save a file with a word for another method."""
+    table: dict[str, Any] = {
         "pad_token_id": PAD,
         "bos_token_id": START,
         "decoder_start_token_id": START,
         "eos_token_id": END,
         "bad_words_ids": [[PAD], [START]],
-        "num_beams": search.beam if search.method == "beam" else 1,
-        "length_penalty": search.length_penalty,
-        "early_stopping": "never",
         "max_length": search.max_length + 1,
+        "num_beams": search.beam if search.method == "beam" else 1,
+        "do_sample": search.method == "sample",
     }
+    if table["num_beams"] > 1:
+        table |= {"length_penalty": search.length_penalty, "early_stopping": "never"}
+    if table["do_sample"]:
+        table |= {"temperature": search.temperature, "top_k": search.top_k, "top_p": search.top_p}
+    return table
 
 
 def _tensors(config: Config, model: Model) -> dict[str, Tensor]:

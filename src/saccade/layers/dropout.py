@@ -5,6 +5,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from saccade.attention.fused import drop
+from saccade.attention.operator import check_dropout
 
 
 class Dropout(nn.Module):
@@ -12,6 +13,7 @@ class Dropout(nn.Module):
 
     def __init__(self, chance: float) -> None:
         super().__init__()
+        check_dropout(chance)
         self.chance = chance
 
     def forward(self, x: Tensor) -> Tensor:
@@ -27,9 +29,10 @@ class WordDropout(nn.Module):
 
     def __init__(self, share: float, unknown: int) -> None:
         super().__init__()
+        check_dropout(share)
         self.share, self.unknown = share, unknown
 
     def forward(self, words: Int[Tensor, "B K"]) -> Int[Tensor, "B K"]:
         if not (self.training and self.share):
             return words
-        return words.masked_fill(torch.rand(words.shape) < self.share, self.unknown)
+        return words.masked_fill(torch.rand(words.shape, device=words.device) < self.share, self.unknown)

@@ -25,6 +25,7 @@ FILLS = {"mean": "mean", "add": "sum", "min": "amin", "max": "amax", "mul": "pro
 
 def drop_features(x: Tensor, dropout: float, training: bool = True) -> Tensor:
     """Dropout of a dense or a sparse (N, F): zeros stay zeros either way, so of a sparse one only the entries are drawn."""
+    check_dropout(dropout)
     if x.layout == torch.strided or not training or dropout == 0:
         return F.dropout(x, dropout, training)
     x = x if x.layout == torch.sparse_coo else x.to_sparse_coo()
@@ -155,7 +156,7 @@ class GATConv(nn.Module):
             raise ShapeError("only a GATConv with one in_channels and no residual has a counterpart here")
         names = ["in_channels", "out_channels", "heads", "concat", "negative_slope", "dropout", "add_self_loops"]
         names += ["edge_dim", "fill_value"]
-        layer = cls(**{name: getattr(module, name) for name in names}, bias=module.bias is not None)
+        layer = cls(**{name: getattr(module, name) for name in names}, bias=module.bias is not None).to(module.lin.weight)
         pairs = [(layer.weight, module.lin.weight), (layer.bias, module.bias)]
         pairs += [(layer.score.key_vector, module.att_src), (layer.score.query_vector, module.att_dst)]
         if module.edge_dim is not None:

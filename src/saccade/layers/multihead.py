@@ -178,7 +178,7 @@ class MultiHeadAttention(nn.Module):
             value_width=module.vdim,
             dropout=module.dropout,
             bias=module.in_proj_bias is not None,
-        )
+        ).to(module.out_proj.weight)
         maps = (layer.query_map, layer.key_map, layer.value_map)
         joined = module.in_proj_weight
         weights = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight) if joined is None else joined.chunk(3)

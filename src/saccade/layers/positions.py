@@ -25,7 +25,7 @@ def sinusoids(first: int, last: int, width: int, *, halves: bool = False) -> Flo
 
 
 class Sinusoidal(nn.Module):
-    """No weights and no longest text; the table grows when it is needed.
+    """No weights and no longest text; the table grows when it is needed, and is made anew for another dtype or device.
 
     Shapes: (first, last) -> (last - first, D)
     """
@@ -33,11 +33,14 @@ class Sinusoidal(nn.Module):
     def __init__(self, width: int, *, halves: bool = False) -> None:
         super().__init__()
         self.width, self.halves = width, halves
+        # The module's dtype and device. The table is no buffer: processes that train together may need different lengths.
+        self.register_buffer("like", torch.empty(0), persistent=False)
         self.table = sinusoids(0, 0, width, halves=halves)
 
     def forward(self, first: int, last: int) -> Float[Tensor, "T D"]:
-        if last > len(self.table):
-            self.table = sinusoids(0, max(last, 2 * len(self.table), 64), self.width, halves=self.halves)
+        like = self.get_buffer("like")
+        if last > len(self.table) or (self.table.dtype, self.table.device) != (like.dtype, like.device):
+            self.table = sinusoids(0, max(last, 2 * len(self.table), 64), self.width, halves=self.halves).to(like)
         return self.table[first:last]
 
 

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.attention.operator import check_dropout
 from saccade.errors import UnknownName
 from saccade.kernels import cells
 from saccade.kernels.cells import CELLS, Cell, sequence
@@ -60,6 +61,7 @@ class RecurrentReader(nn.Module):
     ) -> None:
         super().__init__()
         self.hidden = hidden
+        check_dropout(dropout)
         self.dropout = nn.Dropout(dropout)
         widths = [width] + [directions * hidden] * (layers - 1)
         self.layers = nn.ModuleList(
@@ -88,6 +90,7 @@ class Stack(nn.Module):
     def __init__(self, width: int, hidden: int, *, cell: str, layers: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.cell, self.hidden = cell_named(cell), hidden
+        check_dropout(dropout)
         self.dropout = nn.Dropout(dropout)
         self.layers = nn.ModuleList(Recurrent(size, hidden, cell) for size in [width] + [hidden] * (layers - 1))
 

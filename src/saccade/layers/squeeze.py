@@ -41,7 +41,7 @@ class SqueezeExcitation(nn.Module):
         """The same block with the same weights as a `timm.layers.SEModule` with ReLU and sigmoid, or torchvision's."""
         weights = [module.fc1.weight, module.fc2.weight]
         inner, channels = weights[0].shape[:2]
-        layer = cls(channels, rd_channels=inner, bias=module.fc1.bias is not None)
+        layer = cls(channels, rd_channels=inner, bias=module.fc1.bias is not None).to(weights[0])
         pairs = [(layer.fc1.weight, weights[0]), (layer.fc2.weight, weights[1])]
         pairs += [(layer.fc1.bias, module.fc1.bias), (layer.fc2.bias, module.fc2.bias)]
         with torch.no_grad():
