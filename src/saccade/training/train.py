@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from saccade import data, systems, tasks
-from saccade.data.examples import Splits
+from saccade.data.examples import PARTS, Splits
 from saccade.errors import DataError, ShapeError, UsageError
 from saccade.training.allocator import keep_pages
 from saccade.training.checkpoints import Checkpoint, Checkpoints
@@ -184,8 +184,9 @@ class Session:
         state = found.state
         for line in found.passed_over:
             self.watcher.note(f"passed over a damaged checkpoint: {line}")
-        if state["data"] != self.data:
-            raise DataError(f"{self.run.path}: the training data has changed; bring it back, or use another --out")
+        if changed_parts := [told for part, told in PARTS.items() if state["data"][part] != self.data[part]]:
+            parts = " and ".join(changed_parts)
+            raise DataError(f"{self.run.path}: the {parts} data has changed; bring it back, or use another --out")
         if state["threads"] != torch.get_num_threads():
             self.watcher.note(
                 f"the run had {state['threads']} threads, now there are {torch.get_num_threads()}: the last bits will differ"
