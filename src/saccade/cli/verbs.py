@@ -21,8 +21,9 @@ from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search import Config as SearchConfig
 from saccade.tasks.prediction import Prediction
+from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
-from saccade.training.run import Run, Which
+from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
 from saccade.training.trained import Trained
@@ -49,7 +50,7 @@ def train(
 ) -> None:
     """Train, and say what to do next."""
     use(data_dir)
-    table, path = _named(name, out, begun=resume or fresh)
+    table, path = _named(name, out, resume=resume, fresh=fresh)
     run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
@@ -60,12 +61,15 @@ def train(
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 
-def _named(name: str, out: Path | None, *, begun: bool) -> tuple[Table, Path]:
+def _named(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[Table, Path]:
     """The settings that a name stands for, and the run's directory, which may be that of a run that was begun."""
-    if (Path(name) / "config.toml").is_file():
-        if not begun and out is None:
+    if os.path.isdir(name) and holds_run(Path(name)):
+        if not (resume or fresh) and out is None:
             raise UsageError(f"{name}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
-        return config.read(Path(name) / "config.toml"), out or Path(name)
+        place = resumable(Path(name)) if resume else seat(Path(name))
+        if resume:
+            require_same_files(place)
+        return config.read(place / "config.toml"), out or Path(name)
     table = base(name)
     stem = Path(name).stem if name.endswith(".toml") else name
     if out is None and not NAME.fullmatch(stem):
