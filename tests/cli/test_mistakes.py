@@ -195,7 +195,7 @@ MISTAKES = [
     Mistake(
         "resume what is cut", "train run --resume", 3, ("no whole checkpoint in run", "bytes instead of"), every_model(halve)
     ),
-    Mistake("weights of another config", "evaluate run", 3, (LAST, "belongs to another run", "open it again"), other_weights),
+    Mistake("weights of another config", "evaluate run", 3, ("run/config.toml: expected the file",), other_weights),
     Mistake(
         "tokenizer damaged",
         "evaluate run",

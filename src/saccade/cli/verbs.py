@@ -16,6 +16,7 @@ from saccade import data as datasets
 from saccade.cli import by_length, streams
 from saccade.config import Table
 from saccade.data.examples import Splits
+from saccade.data.files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
@@ -25,6 +26,7 @@ from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
+from saccade.training.soundness import usable
 from saccade.training.train import train as train_run
 from saccade.training.trained import Trained
 from saccade.view import pictures
@@ -107,6 +109,8 @@ def evaluate(
     if len(examples) == 0:
         fix = "give some with --data" if task.kept() is None else "say in the column split of its nodes which are for what"
         raise DataError(f"{path}: its {split} data is empty; {fix}, or choose another --split")
+    if getattr(run.settings.data, "skip_bad", False):
+        examples = usable(task, examples, split or "test", run.settings.data, to_stderr)
     model, found = run.model(task, which_of(which))
     texts = task.answers(model, examples, search)
     scores, signatures = task.scores(model, examples, texts), task.signatures()

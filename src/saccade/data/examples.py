@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -20,6 +20,13 @@ class Pair:
     source: str
     target: str
     group: str = ""
+    files: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Where it was read: a file, or two of parallel text, and the line."""
+    number: int = field(default=0, compare=False, repr=False)
+
+    def where(self, side: int = 0) -> str:
+        """The file of a side and the line, if it was read from one."""
+        return f"{self.files[min(side, len(self.files) - 1)]}:{self.number}" if self.files else ""
 
     def line(self) -> str:
         """The pair as a line of a file has it."""
@@ -87,6 +94,13 @@ class Picture:
         """All that is learned from."""
         yield f"{self.pixels.shape} {self.target}\0{self.group}\0".encode("utf-8", "surrogatepass")
         yield np.ascontiguousarray(self.pixels).tobytes()
+
+
+def place(example: Any, number: int, side: int = 0) -> str:
+    """What an example is called in a message: its file and line, or its number, counted from 1, and its name."""
+    if isinstance(example, Pair):
+        return example.where(side) or f"example {number}"
+    return f"example {number} ({example.name})" if getattr(example, "name", "") else f"example {number}"
 
 
 def digest(content: Iterable[bytes]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade.data.files import to_stderr
 from saccade.errors import DataError, UsageError
 from saccade.training.checkpoints import Checkpoints
 from saccade.training.fresh import ANEW, resumable
@@ -13,6 +14,7 @@ from saccade.training.interrupts import Interrupted
 from saccade.training.journal import entries
 from saccade.training.run import Run, changed, write_text
 from saccade.training.settings import Settings
+from saccade.training.soundness import usable
 from saccade.training.train import Watcher, train
 
 Kept = dict[str, Any]
@@ -96,6 +98,8 @@ def scored(run: Run, split: str) -> Kept:
     pairs = getattr(task.kept() or run.splits(), split)
     if len(pairs) == 0:
         raise DataError(f"{run.path}: its {split} data is empty; choose another split in the table")
+    if getattr(run.settings.data, "skip_bad", False):
+        pairs = usable(task, pairs, split, run.settings.data, to_stderr)
     model, _ = run.model(task)
     scores = task.evaluate(model, pairs, run.settings.search)
     return {"split": split, "scores": scores, "signatures": task.signatures()}

@@ -28,6 +28,7 @@ from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import clock
 from saccade.training.run import CONFIG, Run, changed, write_text
 from saccade.training.settings import Settings
+from saccade.training.soundness import fit_to_learn, learned
 from saccade.training.trainer import NotFinite, Report, Trainer
 
 Scores = Mapping[str, Mapping[str, float]]
@@ -132,13 +133,16 @@ def _train(run: Run, home: Path, watcher: Watcher) -> None:
     found = run.checkpoints.load("last") if run.checkpoints.steps() else None
     _check_kind(run.settings)
     splits = run.splits()
+    fingerprint = splits.fingerprint()
+    if found:
+        _require_same_data(home, found.state["data"], fingerprint)
     run, task = (run, run.task()) if found else _fit(run, splits)
     try:
         if run.path != home:
             renewal.require_room(home, set(run.files))
-        corpus = task.corpus(splits.train)
+        corpus, splits = learned(task, splits, run.settings.data, watcher.note)
         trainer = Trainer(run.new_model(task), corpus, run.settings.train)
-        session = Session(run, home, splits, task, trainer, watcher)
+        session = Session(run, home, splits, fingerprint, task, trainer, watcher)
         if found:
             session.restore(found)
         else:
@@ -148,6 +152,12 @@ def _train(run: Run, home: Path, watcher: Watcher) -> None:
     except (DataError, UsageError, ShapeError):
         renewal.clear(run.path, set(run.files))
         raise
+
+
+def _require_same_data(home: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    if parts := [told for part, told in PARTS.items() if before[part] != now[part]]:
+        others = f", the {' and '.join(parts[1:])} data, too" if parts[1:] else ""
+        raise DataError(f"{home}: the {parts[0]} data has changed{others}; bring it back, or use another --out")
 
 
 def _check_kind(settings: Settings) -> None:
@@ -162,6 +172,7 @@ def _fit(run: Run, splits: Splits) -> tuple[Run, Any]:
     module = tasks.load(systems.load(run.settings.system).TASK)
     if len(splits.train) == 0:
         raise DataError("there is nothing to train on: the training data is empty")
+    splits = fit_to_learn(module.Task, splits, run.settings.data)
     task = module.Task.fit(run.settings.task, run.settings.tokens, splits)
     return run.keep(task.save), task
 
@@ -188,21 +199,27 @@ def _told(error: BaseException) -> tuple[str, int]:
 class Session:
     """One sitting of a run: from its first step, or from a checkpoint, to its end or its interruption."""
 
-    def __init__(self, run: Run, home: Path, splits: Splits, task: Any, trainer: Trainer, watcher: Watcher) -> None:
-        self.run, self.home, self.splits, self.task, self.trainer, self.watcher = run, home, splits, task, trainer, watcher
+    def __init__(
+        self,
+        run: Run,
+        home: Path,
+        splits: Splits,
+        fingerprint: Mapping[str, str],
+        task: Any,
+        trainer: Trainer,
+        watcher: Watcher,
+    ) -> None:
+        self.run, self.home, self.splits, self.data = run, home, splits, fingerprint
+        self.task, self.trainer, self.watcher = task, trainer, watcher
         self.config = run.settings.train
         self.standing = Standing()
         self.owed = False  # whether the validation of this step was not finished
-        self.data = splits.fingerprint()
 
     def restore(self, found: Checkpoint) -> None:
         """Go on from this checkpoint."""
         state = found.state
         for line in found.passed_over:
             self.watcher.note(f"passed over a damaged checkpoint: {line}")
-        if parts := [told for part, told in PARTS.items() if state["data"][part] != self.data[part]]:
-            others = f", the {' and '.join(parts[1:])} data, too" if parts[1:] else ""
-            raise DataError(f"{self.home}: the {parts[0]} data has changed{others}; bring it back, or use another --out")
         if state["threads"] != torch.get_num_threads():
             self.watcher.note(
                 f"the run had {state['threads']} threads, now there are {torch.get_num_threads()}: the last bits will differ"
