@@ -301,7 +301,9 @@ def test_predict_as_users_run_it(place: Path) -> None:
     assert [len(json.loads(line)) for line in answer.out.splitlines()] == [2, 2, 2]
 
 
-@pytest.mark.parametrize("verb", ["predict run in.txt", "evaluate run --split valid", "look run axa", "translate run in.txt"])
+@pytest.mark.parametrize(
+    "verb", ["predict run in.txt", "evaluate run --split valid", "look run axa", "translate run in.txt"]
+)
 def test_a_damaged_newest_checkpoint_is_told(verb: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "in.txt").write_text("axa\n")
     assert here(f"{verb} --checkpoint last", capsys).err == ""

@@ -27,7 +27,9 @@ CHANGES: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("example", "change"), CHANGES, ids=lambda value: str(list(value)) if isinstance(value, dict) else "")
+@pytest.mark.parametrize(
+    ("example", "change"), CHANGES, ids=lambda value: str(list(value)) if isinstance(value, dict) else ""
+)
 @pytest.mark.parametrize("part", PARTS)
 def test_every_change_shows_in_its_part_and_in_no_other(part: str, example: Any, change: dict[str, Any]) -> None:
     whole = Splits([example, example], [example], [example])

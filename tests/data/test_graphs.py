@@ -101,13 +101,9 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_tells_which_part_has_changed() -> None:
-    data = GraphData(
-        sparse(np.eye(4, dtype=np.float32)),
-        np.array([0, 1, 0, 1]),
-        np.array([[0, 1, 2], [1, 2, 3]]),
-        *(np.array(part) for part in ([0, 1], [2], [3])),
-        classes=("a", "b"),
-    )
+    train, valid, test = np.array([0, 1]), np.array([2]), np.array([3])
+    labels, edges = np.array([0, 1, 0, 1]), np.array([[0, 1, 2], [1, 2, 3]])
+    data = GraphData(sparse(np.eye(4, dtype=np.float32)), labels, edges, train, valid, test, ("a", "b"))
 
     def changed(**values: object) -> list[str]:
         before, after = data.fingerprint(), replace(data, **values).fingerprint()  # type: ignore[arg-type]

@@ -153,7 +153,7 @@ def test_a_failed_validation_of_a_new_run_leaves_the_earlier_one(tmp_path: Path,
     train(tmp_path, tiny("train.steps=3"), Quiet())
     with monkeypatch.context() as patch:
         failing(patch, raising(DataError("bad")))
-        with pytest.raises(SaccadeError, match="checkpoint written; .* still holds the earlier run; go on"):
+        with pytest.raises(SaccadeError, match=r"checkpoint written; .* still holds the earlier run; go on"):
             train(tmp_path, SETTINGS, Quiet(), fresh=True)
     assert Checkpoints(tmp_path).steps() == [3]
     train(tmp_path, SETTINGS, Quiet(), resume=True)

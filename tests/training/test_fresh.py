@@ -14,6 +14,7 @@ from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_marian
 from saccade.tasks.text_to_text import Task
 from saccade.training import fresh as module
+from saccade.training import shelf
 from saccade.training.checkpoints import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
@@ -118,7 +119,7 @@ def test_fresh_once_more_begins_anew(tmp_path: Path) -> None:
 
 
 def test_an_imported_run_stands_until_then(tmp_path: Path) -> None:
-    own = {"norm": "post", "final_norm": "none", "positions": "sinusoidal_halves"}
+    own: dict[str, Any] = {"norm": "post", "final_norm": "none", "positions": "sinusoidal_halves"}
     models.run(tmp_path / "own", steps=0, task={"shared": False}, **own)
     export(tmp_path / "own", tmp_path / "theirs", "marian")
     run = import_marian(tmp_path / "theirs", tmp_path / "run").path
@@ -153,13 +154,15 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
 def test_a_manifest_leads_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "precious").write_text("mine")
     train(tmp_path / "run", OLD, Quiet())
-    real = module.shelf.published
-    monkeypatch.setattr(module.shelf, "published", lambda folder: [_with(entry, "../precious") for entry in real(folder)])
+    real = shelf.published
+    monkeypatch.setattr(shelf, "published", lambda folder: [_with(entry, "../precious") for entry in real(folder)])
     assert "../precious" not in module.owned(tmp_path / "run")
 
 
 def _with(entry: Any, name: str) -> Any:
-    return type(entry)(entry.step, entry.path, entry.serial, entry.best, {**entry.beside, name: next(iter(entry.beside.values()))})
+    return type(entry)(
+        entry.step, entry.path, entry.serial, entry.best, {**entry.beside, name: next(iter(entry.beside.values()))}
+    )
 
 
 def kill_at(index: int) -> Callable[[str], None]:
@@ -217,7 +220,7 @@ def test_killed_at_every_step_of_the_swap(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("when", ["fit", "step", "saving", "saved"])
 def test_killed_before_the_swap(when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The earlier run answers; the next training sweeps a new one without a checkpoint away, and goes on with one that has."""
+    """The earlier run answers; the next training sweeps a new one without a checkpoint away, or goes on with it."""
     train(tmp_path, OLD, Quiet())
     before = files_of(tmp_path)
 

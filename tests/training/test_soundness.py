@@ -104,7 +104,7 @@ def test_examples_of_no_file_are_named_by_their_number(tmp_path: Path, monkeypat
     whole = Run(tmp_path, settings).splits()
     bad = [*whole.valid, Pair("x" * 60, "y")]
     monkeypatch.setattr(Run, "splits", lambda self: Splits(whole.train, bad, whole.test))
-    with pytest.raises(DataError, match="^validation data: example 13: 60 tokens"):
+    with pytest.raises(DataError, match=r"^validation data: example 13: 60 tokens"):
         train(tmp_path / "run", settings, Quiet())
 
 

@@ -238,7 +238,7 @@ def test_a_cell_that_is_begun_anew_and_interrupted_goes_on(tmp_path: Path) -> No
     before = Cell(tmp_path / "run", "a", 0, tiny("train.steps=2")).complete("test", Quiet())
     cell = Cell(tmp_path / "run", "a", 0, settings)
     cell.begin_anew()
-    with pytest.raises(Interrupted, match=r"run: stopped at step 3, checkpoint written; the same command \(without --fresh\)"):
+    with pytest.raises(Interrupted, match=r"stopped at step 3, checkpoint written; the same command \(without --fresh\)"):
         cell.complete("test", StopAt(3), fresh=True)
     assert (cell.anew, cell.kept("test")) == (True, before)
     assert cell.complete("test", Quiet())["scores"] == whole["scores"]

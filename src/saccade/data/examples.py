@@ -20,9 +20,9 @@ class Pair:
     source: str
     target: str
     group: str = ""
-    files: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    files: tuple[str, ...] = field(default=(), compare=False, repr=False, kw_only=True)
     """Where it was read: a file, or two of parallel text, and the line."""
-    number: int = field(default=0, compare=False, repr=False)
+    number: int = field(default=0, compare=False, repr=False, kw_only=True)
 
     def where(self, side: int = 0) -> str:
         """The file of a side and the line, if it was read from one."""
@@ -138,7 +138,7 @@ class Splits:
     test: Sequence[Any]
 
     def fingerprint(self) -> dict[str, str]:
-        """A short name for exactly these examples of each part, in this order: all that is read, and all that is to be said."""
+        """A short name for exactly the examples of each part, in their order: all that is read and all that is to be said."""
         return {name: digest(chain.from_iterable(example.content() for example in part)) for name, part in self.parts()}
 
     def parts(self) -> list[tuple[str, Sequence[Any]]]:

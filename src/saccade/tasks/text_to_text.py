@@ -130,8 +130,7 @@ class Task:
         """The place of each pair that could not be scored, and what is wrong with it."""
         for start in range(0, len(pairs), WINDOW):
             window = pairs[start : start + WINDOW]
-            for index, problem in self._flaws(window, *self._encoded(window), start):
-                yield index, problem
+            yield from self._flaws(window, *self._encoded(window), start)
 
     def _flaws(
         self, pairs: Sequence[Pair], sources: list[list[int]], targets: list[list[int]], start: int = 0

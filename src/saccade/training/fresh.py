@@ -38,7 +38,7 @@ def seat(path: Path) -> Path:
 
 
 def resumable(path: Path) -> Path:
-    """Where the run is that --resume goes on with: a new one that has a checkpoint, though not yet the earlier one's place."""
+    """Where the run is that --resume goes on with: a new one that has a checkpoint, if not yet the earlier one's place."""
     return path / FRESH if Checkpoints(path / FRESH).steps() else seat(path)
 
 
@@ -120,4 +120,6 @@ def _clean(path: Path) -> None:
 
 def _is_ours(file: Path) -> bool:
     """Whether this is what a run has among its checkpoints."""
-    return bool(shelf.NAME.fullmatch(file.name)) or file.name in POINTERS or file.name.startswith((*LEFTOVERS, shelf.REPLACED))
+    return (
+        bool(shelf.NAME.fullmatch(file.name)) or file.name in POINTERS or file.name.startswith((*LEFTOVERS, shelf.REPLACED))
+    )

@@ -50,7 +50,7 @@ class Run:
         return cls(path, settings)
 
     def keep(self, save: Callable[[Path], None]) -> "Run":
-        """The run with what `save` writes into a directory, each file whole and on the disk, under the checkpoints' watch."""
+        """The run with what `save` writes into a directory, each file whole and on the disk; checkpoints watch over them."""
         aside = self.path / LEARNED
         try:
             files.remove(aside)  # of a start that was killed
