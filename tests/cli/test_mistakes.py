@@ -59,6 +59,17 @@ def written(name: str, content: bytes) -> Callable[[Path], object]:
     return lambda place: (place / name).write_bytes(content)
 
 
+def other_rate(place: Path) -> None:
+    """A config with another learning rate."""
+    path = place / "run" / "config.toml"
+    path.write_text(path.read_text().replace("rate = ", "rate = 1"))
+
+
+def without_config(place: Path) -> None:
+    """A run whose config is gone."""
+    (place / "run" / "config.toml").unlink()
+
+
 def stray(place: Path) -> None:
     """A directory that is not empty and not a run."""
     (place / "new").mkdir()
@@ -184,22 +195,26 @@ MISTAKES = [
     Mistake(
         "resume what is cut", "train run --resume", 3, ("no whole checkpoint in run", "bytes instead of"), every_model(halve)
     ),
-    Mistake("weights of another config", "evaluate run", 3, (LAST, "do not fit the config", "size mismatch"), other_weights),
+    Mistake("weights of another config", "evaluate run", 3, ("run/config.toml: expected the file",), other_weights),
     Mistake(
         "tokenizer damaged",
         "evaluate run",
         3,
-        ("run/source.tokenizer.json", "not a tokenizer", "restore the file"),
+        ("run/source.tokenizer.json: expected the file that the run was made with, got another one", "put it back"),
         lambda place: halve(place / "run" / "source.tokenizer.json"),
     ),
     Mistake(
         "tokenizer gone",
         "train run --resume",
         3,
-        ("run/target.tokenizer.json: no such file",),
+        ("run/target.tokenizer.json: expected the file that the run was made with, got none", "put it back"),
         lambda place: (place / "run" / "target.tokenizer.json").unlink(),
     ),
-    Mistake("config damaged", "evaluate run", 3, ("run/config.toml: not TOML", "line 1"), written("run/config.toml", b"{")),
+    Mistake("config damaged", "evaluate run", 3, ("run/config.toml: expected the file",), written("run/config.toml", b"{")),
+    Mistake(
+        "config changed", "train run --resume", 3, ("run/config.toml: expected the file", "got another one"), other_rate
+    ),
+    Mistake("config gone", "train run --resume", 3, ("run/config.toml: expected the file", "got none"), without_config),
     Mistake(
         "checkpoint of no kind", "evaluate run --checkpoint frist", 2, ("--checkpoint", "best, last, average or a step")
     ),

@@ -107,6 +107,34 @@ def test_all_cells_are_trained_and_shown(mine: Path, capsys: pytest.CaptureFixtu
     assert "runs/mine/softmax" not in {str(path.relative_to(mine)) for path in mine.rglob("*")}
 
 
+def test_a_table_that_cannot_begin_anew_stays_what_it_was(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = "reproduce mine.toml --rows additive --json"
+    before = table(here(command, capsys).out)
+    answer = here(f"{command} data.train=god.tsv --fresh", capsys)
+    assert answer.code == 3
+    assert "god.tsv: no such file" in answer.err
+    assert table(here(f"{command} --show", capsys).out) == before
+    assert not list(mine.rglob(".anew"))
+    again = here(command, capsys)
+    assert table(again.out) == before
+    assert "cell" not in again.err, "nothing is trained again"
+
+
+def test_a_table_begun_anew_goes_on_with_all_its_cells(
+    mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "train.rate=0.01 --rows additive,dot-product --seeds 1"
+    assert here("reproduce mine.toml --rows additive,dot-product --seeds 1", capsys).code == 0
+    whole = table(here(f"reproduce mine.toml {other} --json --out whole", capsys).out)
+    with monkeypatch.context() as patched:
+        stop = StopIn(1, 2)  # before the first checkpoint of the first cell
+        patched.setattr("saccade.cli.reproducing.watcher", lambda **options: stop)
+        assert here(f"reproduce mine.toml {other} --fresh", capsys).code == 130
+    assert here("evaluate runs/mine/additive/seed-0", capsys).code == 0
+    answer = here(f"reproduce mine.toml {other} --json", capsys)
+    assert table(answer.out) == whole
+
+
 def test_resumed_table_is_the_whole_table(
     mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

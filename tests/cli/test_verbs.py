@@ -299,3 +299,16 @@ def test_predict_as_users_run_it(place: Path) -> None:
     answer = apart("predict run --n-best 2 --json", stdin="axa\n\nbé日b\n")
     assert (answer.code, answer.err) == (0, "")
     assert [len(json.loads(line)) for line in answer.out.splitlines()] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "verb", ["predict run in.txt", "evaluate run --split valid", "look run axa", "translate run in.txt"]
+)
+def test_a_damaged_newest_checkpoint_is_told(verb: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "in.txt").write_text("axa\n")
+    assert here(f"{verb} --checkpoint last", capsys).err == ""
+    (place / "run" / "checkpoints" / "step-00000006" / "model.safetensors").write_bytes(b"")
+    answer = here(f"{verb} --checkpoint last", capsys)
+    assert answer.code == 0
+    assert answer.err.startswith("passed over a damaged checkpoint: run/checkpoints/step-00000006/model.safetensors")
+    assert answer.err.count("\n") == 1

@@ -56,7 +56,7 @@ def train(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Directory of the run; else runs/NAME.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that directory.", metavar="")] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete the run in that directory and begin anew.", metavar="")
+        bool, typer.Option("--fresh", help="Begin anew; the run there stays until the new one has a checkpoint.", metavar="")
     ] = False,
     data_dir: DataDir = None,
     json: Json = False,
@@ -230,7 +230,9 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="A few steps and one seed of all, into runs/NAME-quick.", metavar="")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete these runs first and begin anew.", metavar="")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Train all anew; each run stays until its new one has a checkpoint.", metavar="")
+    ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.", metavar="")] = False,
     into: Annotated[
         Path | None, typer.Option("--into", help="Write it into this page, between <!-- table: NAME --> and its end.")

@@ -16,14 +16,17 @@ from saccade import data as datasets
 from saccade.cli import by_length, streams
 from saccade.config import Table
 from saccade.data.examples import Splits
+from saccade.data.files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search import Config as SearchConfig
 from saccade.tasks.prediction import Prediction
+from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
-from saccade.training.run import Run, Which
+from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
+from saccade.training.soundness import usable
 from saccade.training.train import train as train_run
 from saccade.training.trained import Trained
 from saccade.view import pictures
@@ -49,7 +52,7 @@ def train(
 ) -> None:
     """Train, and say what to do next."""
     use(data_dir)
-    table, path = _named(name, out, begun=resume or fresh)
+    table, path = _named(name, out, resume=resume, fresh=fresh)
     run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
@@ -60,12 +63,15 @@ def train(
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 
-def _named(name: str, out: Path | None, *, begun: bool) -> tuple[Table, Path]:
+def _named(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[Table, Path]:
     """The settings that a name stands for, and the run's directory, which may be that of a run that was begun."""
-    if (Path(name) / "config.toml").is_file():
-        if not begun and out is None:
+    if os.path.isdir(name) and holds_run(Path(name)):
+        if not (resume or fresh) and out is None:
             raise UsageError(f"{name}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
-        return config.read(Path(name) / "config.toml"), out or Path(name)
+        place = resumable(Path(name)) if resume else seat(Path(name))
+        if resume:
+            require_same_files(place)
+        return config.read(place / "config.toml"), out or Path(name)
     table = base(name)
     stem = Path(name).stem if name.endswith(".toml") else name
     if out is None and not NAME.fullmatch(stem):
@@ -103,6 +109,8 @@ def evaluate(
     if len(examples) == 0:
         fix = "give some with --data" if task.kept() is None else "say in the column split of its nodes which are for what"
         raise DataError(f"{path}: its {split} data is empty; {fix}, or choose another --split")
+    if getattr(run.settings.data, "skip_bad", False):
+        examples = usable(task, examples, split or "test", run.settings.data, to_stderr)
     model, found = run.model(task, which_of(which))
     texts = task.answers(model, examples, search)
     scores, signatures = task.scores(model, examples, texts), task.signatures()

@@ -19,7 +19,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from saccade.config import Count, Share
@@ -103,11 +103,13 @@ def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -
         first = 2
     if not rows:
         raise DataError(f"{spec}: expected examples, got a header only")
+    names = tuple(map(str, paths))
     good: list[Pair] = []
     bad: list[str] = []
     for number, row in enumerate(rows, first):
         try:
-            good.append(_within(parse(row), config))
+            pair = _within(parse(row), config)
+            good.append(replace(pair, files=names, number=number))
         except _BadLine as error:
             place = f"{paths[min(error.side, len(paths) - 1)]}:{number}: {error.problem}"
             if not config.skip_bad:

@@ -53,13 +53,17 @@ def import_marian(path: Path, out: Path) -> Run:
     )
     _require_empty(out)
     with locked(out):
-        run = Run.create(out, settings)
-        task.save(out)
-        for name in SPM:
-            if (path / name).exists():
-                shutil.copy(path / name, out / name)
+        run = Run.create(out, settings).keep(lambda folder: _save(task, path, folder))
         run.checkpoints.save(0, {"model": model.state_dict()}, {"imported": str(path.resolve())}, best=True)
     return run
+
+
+def _save(task: Task, path: Path, folder: Path) -> None:
+    """The tokenizers, and the files that they were made from, which an export hands on."""
+    task.save(folder)
+    for name in SPM:
+        if (path / name).exists():
+            shutil.copyfile(path / name, folder / name)
 
 
 def _require_empty(out: Path) -> None:

@@ -81,6 +81,11 @@ class Task(LabelTask):
         """What a model is made for."""
         return {"shape": self.scale.shape, "labels": len(self.labels.names)}
 
+    def require_sound(self, example: Any) -> None:
+        """Refuse other items than were learned from, and a label that the run does not know."""
+        super().require_sound(example)
+        self.scale.fitting(example)
+
     def corpus(self, found: Sequence[Bag]) -> BagCorpus:
         """The bags as numbers."""
         return BagCorpus([self.scale.fitting(bag) for bag in found], self.labels.numbers(found), self.scale)

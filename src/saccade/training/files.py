@@ -11,6 +11,7 @@ from saccade.errors import SaccadeError
 
 Hook = Callable[[str], None]
 
+
 ADVICE = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some of your quota",
@@ -18,6 +19,10 @@ ADVICE = {
     errno.EACCES: "make it writable or choose another run directory",
     errno.EPERM: "make it writable or choose another run directory",
 }
+
+
+def unseen(point: str) -> None:
+    """The hook where nobody follows what is written."""
 
 
 def amount(size: int) -> str:
@@ -53,7 +58,13 @@ def write(path: Path, data: bytes, at: Hook) -> None:
         at(f"sync {path.name}")
 
 
-def sync_directory(path: Path, at: Hook) -> None:
+def sync(path: Path) -> None:
+    """Put a file that was written on the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: Path, at: Hook = unseen) -> None:
     """Put the names in a directory on the disk; renames do not outlive a power cut before this."""
     if os.name != "nt":  # Windows cannot open a directory, and keeps names in order by itself
         descriptor = os.open(path, os.O_RDONLY)
