@@ -37,21 +37,6 @@ def test_a_data_set_is_as_large_as_its_files(tmp_path: Path, capsys: pytest.Capt
         assert len(row["missing"]) == len(row["files"]) == len(item.files)
 
 
-@pytest.mark.parametrize(
-    ("size", "told"),
-    [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (1000, "1.0 kB"),
-        (149_201, "149.2 kB"),
-        (10**6, "1.0 MB"),
-        (2_500_000_000, "2.5 GB"),
-    ],
-)
-def test_sizes_have_units_of_a_thousand(size: int, told: str) -> None:
-    assert known.amount(size) == told
-
-
 def test_the_doctor_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=5 * 2**30))
     monkeypatch.setattr(known, "table", lambda directory: [{"name": name, "status": state} for name, state in

@@ -8,7 +8,7 @@ import pytest
 import torch
 from sklearn import metrics
 
-from saccade.data.examples import Pair
+from saccade.data.examples import Pair, in_order
 from saccade.search import Config as SearchConfig
 from saccade.tasks.labels import Labels, LabelTask
 
@@ -93,3 +93,9 @@ def test_among_equals_the_lower_loss_is_better_and_what_is_missing_is_worst() ->
     assert task.judged({"all": {"auc": 0.7, "loss": 2.0}}) == [0.7, -2.0]
     assert task.judged({"all": {"loss": 2.0}}) == [0.0, -2.0]
     assert Told(Labels(NAMES), "loss").judged({"all": {"auc": 0.7, "loss": 2.0}}) == [-2.0]
+
+
+def test_labels_that_are_numbers_come_by_their_size_and_before_words() -> None:
+    labels = ["b", "10", "-3", "2", "nan", "a", "1e2", "0.5"]
+    assert in_order(labels) == ["-3", "0.5", "2", "10", "1e2", "a", "b", "nan"]
+    assert in_order(reversed(labels)) == in_order(labels)

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from saccade.data.text import padded
 from saccade.data.tokenizers import END, UNKNOWN
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
-from saccade.search import forced
+from saccade.search import forced, search
 from saccade.systems.bahdanau import Config as ModelConfig
 from saccade.systems.bahdanau import Model
 from saccade.systems.transformer import Config as TransformerConfig
@@ -253,6 +253,26 @@ def test_n_best_are_in_order_and_not_the_same() -> None:
 
 
 # Scores
+
+
+def test_each_group_starts_from_its_own_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In training, in search, and where loss is told."""
+    pairs = [Pair(source, target, group) for source, target in (("ein", "a"), ("alt", "old")) for group in ("de", "fr")]
+    task = Task.fit(Config(starts="group", shared=True), tokenizers.Config(kind="char", size=300), Splits(pairs, [], []))
+    tokens = {group: task.target.encode(f"<{group}>")[0] for group in ("de", "fr")}
+    assert len({UNKNOWN, END, *tokens.values()}) == 4
+    first = task.corpus(pairs).batch([0, 1, 2, 3]).first
+    assert first is not None
+    assert first.tolist() == [tokens[pair.group] for pair in pairs]
+    asked: list[list[int]] = []
+
+    def spy(*given: Any, first: list[int], **words: Any) -> Any:
+        asked.append(first)
+        return search(*given, first=first, **words)
+
+    monkeypatch.setattr(text_to_text, "search", spy)
+    list(task.predict(model(task), ["ein", "alt"], GREEDY, groups=("fr", "de")))
+    assert asked == [[tokens["fr"]] * 2, [tokens["de"]] * 2]
 
 
 def test_groups_add_up_to_the_whole() -> None:
