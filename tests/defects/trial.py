@@ -161,7 +161,8 @@ def _proved(trials: Sequence[Trial], copy: Copy, jobs: int) -> list[Trial]:
     """The trials, of which only those count as caught whose failed test passes without the defect."""
     caught = [trial for trial in trials if trial.verdict == "caught"]
     tests = dict.fromkeys(test for trial in caught for test in trial.failed)
-    code, output = copy.pytest(list(tests), "-n", str(jobs), seconds=LONGEST * 10) if tests else (0, "")
+    spread = ("-n", str(jobs)) if jobs > 1 else ()
+    code, output = copy.pytest(list(tests), *spread, seconds=LONGEST * 10) if tests else (0, "")
     if code == 0:
         return list(trials)
     bad = set(FAILED.findall(output)) if code == 1 else set(tests)
