@@ -4,6 +4,7 @@ import contextlib
 import os
 import queue
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -20,8 +21,9 @@ from .table import REPOSITORY, SOURCE, Defect
 
 COPIED = ("src", "tests", "docs", "scripts", "benchmarks")
 LONGEST = 300.0  # seconds of one trial; what hangs is not caught, since nobody waits that long for a failure
+MOST = 8 << 30  # bytes of memory that a test may ask for: a defect may ask for all there is
 TAIL = 20_000  # letters of what pytest says that are kept
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?::\w+)", re.MULTILINE)
+FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+::\w+(?:\[\S*\])?)", re.MULTILINE)  # without parameters that have spaces
 NONE: Mapping[str, str] = {}
 Verdict = Literal["caught", "survived", "no verdict"]
 VERDICTS: Mapping[int, Verdict] = {0: "survived", 1: "caught"}
@@ -38,7 +40,7 @@ class Trial:
 
     @property
     def failed(self) -> list[str]:
-        """The tests that did, whatever their parameters."""
+        """The tests that did."""
         return FAILED.findall(self.output)
 
 
@@ -81,6 +83,8 @@ class Copy:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         ) as self.running:
+            if sys.platform == "linux":
+                resource.prlimit(self.running.pid, resource.RLIMIT_AS, (MOST, MOST))
             try:
                 output = self.running.communicate(timeout=seconds)[0]
             except subprocess.TimeoutExpired:
