@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sacrebleu
 
+from saccade.cli import translating
 from saccade.training.trained import Trained
 from saccade.view.trace_file import load
 
@@ -240,6 +242,39 @@ def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert shown.count("BLEU") == 2
     assert "reference" in shown
     assert here("compare run", capsys).code == 2
+
+
+def test_each_run_is_scored_by_what_it_writes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the order in which they are named, with the tokens that the first is scored by."""
+    words = "task.bleu_tokens=char train.steps=20 train.rate=0.02 --quiet"
+    for name, seed in (("one", 1), ("two", 2)):
+        assert here(f"{TRAIN} {words} --out {name} train.seed={seed}", capsys).code == 0
+    told = json.loads(here("compare two one --samples 20 --json", capsys).out)
+    sources, references = zip(*(line.split("\t") for line in EXAMPLES.splitlines()), strict=True)
+    expected = {}
+    for name in ("two", "one"):
+        texts = Trained.open(name).predict(sources)
+        expected[name] = sacrebleu.corpus_bleu(texts, [list(references)], tokenize="char", force=True).score
+    assert {name: row["bleu"] for name, row in told["runs"].items()} == pytest.approx(expected)
+    assert expected["two"] != expected["one"]
+    assert [row["p"] is None for row in told["runs"].values()] == [True, False]
+    assert "|tok:char|" in told["signature"]
+
+
+def test_a_comparison_is_printed_as_it_is(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"bleu": 31.256, "mean": 31.304, "interval": 1.252, "p": None},
+        {"bleu": 32.5, "mean": 32.48, "interval": 0.75, "p": 0.0312},
+    ]
+    monkeypatch.setattr(
+        translating, "paired_bootstrap", lambda texts, *given: dict(zip(("run", "other"), rows, strict=True))
+    )
+    lines = [line.split() for line in here("compare run run --samples 1200", capsys).out.splitlines()]
+    assert lines[0][:6] == ["56", "test", "examples,", "1,200", "samples,", "95"]
+    assert lines[1] == ["run", "BLEU", "31.26", "(31.30", "±", "1.25)"]
+    assert lines[2] == ["other", "BLEU", "32.50", "(32.48", "±", "0.75)", "p", "=", "0.0312"]
 
 
 def test_runs_of_other_data_are_compared_with_a_note(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

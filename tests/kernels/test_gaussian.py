@@ -81,6 +81,13 @@ def test_left_out_value_does_not_leak() -> None:
     assert gaussian_pool(query, key, value, others=True)[0, 3] == found[0, 3]
 
 
+def test_far_from_all_others_the_nearest_of_them_counts() -> None:
+    """Its own score, which is the largest there could be, must not be what the others are measured by."""
+    place = torch.tensor([[[0.0], [100.0], [230.0], [900.0]]])
+    value = torch.tensor([[[1.0], [2.0], [3.0], [4.0]]])
+    assert gaussian_pool(place, place, value, others=True).flatten().tolist() == [2.0, 1.0, 2.0, 3.0]
+
+
 def test_what_is_not_finite_shows() -> None:
     query, key, value = (part.detach() for part in _inputs(1, 4, 6, 2, 1, torch.float32))
     query[0, 1] = torch.nan
