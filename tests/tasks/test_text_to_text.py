@@ -256,6 +256,7 @@ def test_n_best_are_in_order_and_not_the_same() -> None:
 def test_groups_add_up_to_the_whole() -> None:
     task = fitted()
     scores = task.evaluate(model(task), PAIRS, GREEDY)
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "long", "short"]
     assert [scores[name]["examples"] for name in scores] == [5, 2, 2]
     named = [pair for pair in PAIRS if pair.group]
@@ -445,3 +446,9 @@ def test_with_very_many_hypotheses_fewer_inputs_are_searched_together(monkeypatc
         assert sum(sizes) == 64
         assert max(sizes) == (64 if width <= 16 else min(64, 8000 * 16 // width // 8))
         sizes.clear()
+
+
+@pytest.mark.parametrize("metric", ["exact", "loss", "bleu"])
+def test_the_scores_of_each_metric_are_known_before(metric: str) -> None:
+    task = fitted(metric=metric)
+    assert set(task.evaluate(model(task), PAIRS, GREEDY)["all"]) == set(Task.metrics(task.config))

@@ -12,7 +12,7 @@ from torch import Tensor
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import in_order
 from saccade.errors import DataError, UnknownName
-from saccade.evaluation.labels import Floats, confusion, label_scores
+from saccade.evaluation.labels import LABEL_SCORES, Floats, confusion, label_scores
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
 from saccade.tasks.plain import PlainTask
@@ -89,6 +89,11 @@ class LabelTask(PlainTask):
     def __init__(self, labels: Labels, metric: Metric) -> None:
         self.labels, self.metric = labels, metric
         self.note: Callable[[str], None] = lambda text: None  # a training sets who hears what `begin` has to say
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of labels."""
+        return LABEL_SCORES
 
     def corpus(self, examples: Sequence[Any]) -> Corpus:
         """The examples as numbers."""

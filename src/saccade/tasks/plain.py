@@ -23,6 +23,14 @@ class PlainTask:
     counted: ClassVar[str] = "tokens"
     "What a batch has so many of at most."
 
+    parts: ClassVar[tuple[str, ...]] = ()
+    "What is scored beside all examples and their groups."
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores that `evaluate` may give, known before anything is trained."""
+        raise NotImplementedError("a task must define metrics(config)")
+
     def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
         """What is said of one line, the `count` best of it."""
         raise NotImplementedError(f"{type(self).__name__} must define answer(model, text, count)")

@@ -73,6 +73,13 @@ class Task:
 
     writes_text = True
     counted = "tokens"
+    parts = ()
+
+    @staticmethod
+    def metrics(config: Config) -> Sequence[str]:
+        """The scores that `evaluate` gives, known before anything is trained."""
+        likelihood = ("loss",) if config.metric == "exact" else ("loss", "perplexity")
+        return ("examples", "exact", *likelihood, *(("bleu", "chrf") if config.metric == "bleu" else ()))
 
     def __init__(self, config: Config, source: Tokenizer | Imported, target: Tokenizer | Imported) -> None:
         self.config, self.source, self.target = config, source, target

@@ -137,7 +137,7 @@ def _opened(path: Path, settings: Settings, resume: bool, watcher: Watcher) -> R
 def _train(run: Run, watcher: Watcher) -> None:
     run.checkpoints.sweep()
     found = run.checkpoints.load("last") if run.checkpoints.steps() else None
-    _check_kind(run.settings)
+    check_kind(run.settings)
     splits = run.splits()
     task = run.task() if found else _fit(run, splits)
     corpus = task.corpus(splits.train)
@@ -154,7 +154,7 @@ def _train(run: Run, watcher: Watcher) -> None:
         session.go()
 
 
-def _check_kind(settings: Settings) -> None:
+def check_kind(settings: Settings) -> None:
     """Whether the system can read this kind of data at all, before any of it is loaded."""
     kind: str = tasks.load(systems.load(settings.system).TASK).DATA
     if settings.dataset not in data.KINDS[kind]:
