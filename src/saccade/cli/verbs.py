@@ -57,7 +57,8 @@ def train(
         asked = ASKED.get(tasks.load(systems.load(run.settings.system).TASK).DATA, "TEXT")
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
             asked = asked.replace("test#", "valid#")
-        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", f"look {path} {asked} --out look.html")):
+        look = [f"look {path} {asked} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
+        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", *look)):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 
@@ -291,7 +292,11 @@ def look(
         pictures.kind_of(target)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
-    search = search_config(Run.open(path), (), n_best)
+    run = Run.open(path)
+    if not systems.attends(run.settings.system, run.settings.model):
+        what = f"{run.settings.system}, as this run is configured, weighs nothing against anything"
+        raise UsageError(f"{path}: expected a run with attention to show, but {what}; see: saccade systems")
+    search = search_config(run, (), n_best)
     trained = Trained.open(path, which_of(which))
     trace = trained.look(texts, search, to=to)
     for target in out:
