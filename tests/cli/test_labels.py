@@ -43,6 +43,8 @@ def test_a_run_with_labels_by_every_verb(run: Path, capsys: pytest.CaptureFixtur
     looked = here(f"look {run} 'a poor film 3' --out {run.parent / 'look.svg'}", capsys)
     assert looked.code == 0
     assert "poor" in (run.parent / "look.svg").read_text()
+    again = here(f"train {run} --resume", capsys)
+    assert f"saccade look {run} TEXT --out look.html" in again.out
 
 
 def test_documents_by_every_verb(

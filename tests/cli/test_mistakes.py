@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from saccade.training import checkpoints
+from saccade.training.run import Run
 
 from .commands import SMALL, TRAIN, Answer, apart, here
 
@@ -109,6 +110,16 @@ MISTAKES = [
     Mistake("too many arguments", "systems all", 2, ("unexpected extra argument", "all", "see saccade systems --help")),
     Mistake("option is no number", "predict run --n-best x", 2, ("--n-best", "integer")),
     Mistake("option is too small", "predict run --n-best 0", 2, ("--n-best", "greater than or equal to 1")),
+    Mistake("far too many texts", "predict run --n-best 100000", 2, ("--n-best: expected at most 1000, got 100000",)),
+    Mistake("far too many pictures", "look run axa --n-best 100000", 2, ("--n-best: expected at most 1000", "fewer")),
+    Mistake("far too many translations", "translate run --n-best 100000", 2, ("--n-best: expected at most 1000",)),
+    Mistake("too wide a beam", "translate run --beam 100000", 2, ("--beam: expected at most 1000, got 100000",)),
+    Mistake("too wide a search", "predict run search.method=beam search.beam=5000", 2, ("search.beam", "1000", "5000")),
+    Mistake("too wide a comparison", "compare run run --beam 5000", 2, ("search.beam", "1000", "5000")),
+    Mistake("too many samples", "predict run search.method=sample search.n_best=5000", 2, ("search.n_best", "1000", "5000")),
+    Mistake("too many resampled tests", "compare run run --samples 1000000000", 2, ("--samples", "100000")),
+    Mistake("more texts than hypotheses", "predict run search.beam=2 --n-best 3", 2, ("n_best", "beam (2)", "got 3")),
+    Mistake("too many seeds", "reproduce mnist-bags --seeds 1000000000", 2, ("--seeds", "1000")),
     Mistake("resume and fresh", "train run --resume --fresh", 2, ("--fresh and --resume", "exclude each other")),
     Mistake("name makes no directory", "train ./x.toml", 3, ("x.toml", "no such file")),
     # Data
@@ -133,7 +144,7 @@ MISTAKES = [
     Mistake("unknown data to get", "data get mnits", 2, ("data set 'mnits'", "did you mean 'mnist'?")),
     Mistake("unknown recipe to sample", "data sample datse", 2, ("'datse'", "did you mean 'dates'?")),
     Mistake("input missing", "predict run no.txt", 3, ("no.txt: cannot be read", "name a text file, or -")),
-    Mistake("input a directory", "predict run run", 3, ("run: cannot be read", "name a text file")),
+    Mistake("input a directory", "predict run run", 3, ("run: expected a file, got a directory", "name a text file")),
     Mistake("input not UTF-8", "predict run a.txt", 3, ("a.txt:2: not UTF-8", "iconv"), written("a.txt", b"axa\n\xe9\n")),
     Mistake(
         "input too long",
@@ -260,6 +271,21 @@ def told(answer: Answer, mistake: Mistake) -> None:
     assert line.startswith("saccade: ")
     assert "unexpected" not in line or "extra argument" in line, line
     assert [word for word in mistake.words if word not in line] == [], line
+
+
+EXCESSES = [one for one in MISTAKES if one.name.startswith(("too wide", "far too"))]
+
+
+@pytest.mark.parametrize("mistake", EXCESSES, ids=lambda mistake: mistake.name)
+def test_what_is_far_too_much_is_told_before_the_model_is_loaded(
+    mistake: Mistake, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loaded(*ignored: object) -> None:
+        pytest.fail("it was loaded")
+
+    monkeypatch.setattr(Run, "model", loaded)
+    monkeypatch.setattr(Run, "splits", loaded)
+    told(here(mistake.command, capsys), mistake)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from saccade import recipes
+from saccade.training import tables
 from saccade.training.progress import Quiet
 from saccade.training.trainer import Report
 
@@ -220,12 +222,53 @@ def test_mistakes_are_told_before_training(
     assert not list(mine.glob("runs/**/checkpoints"))
 
 
-def test_unknown_metric_is_told_after_the_first_cell(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (mine / "mine.toml").write_text(MINE.replace('metric = "chrf"', 'metric = "chrff"'))
-    answer = here("reproduce mine.toml", capsys)
-    assert answer.code == 2
-    assert "metric of the table 'chrff'; did you mean 'chrf'?" in answer.err
-    assert len(list(mine.glob("runs/**/scores.json"))) == 1
+@pytest.mark.parametrize(
+    ("changes", "code", "words"),
+    [
+        (
+            {'metric = "chrf"': 'metric = "chrff"'},
+            2,
+            "row additive: unknown metric of the table 'chrff'; did you mean 'chrf'?",
+        ),
+        ({'task.metric = "bleu"': 'task.metric = "loss"'}, 2, "row additive: unknown metric of the table 'chrf'"),
+        ({"model.score=general": "task.metric=exact"}, 2, "row dot-product: unknown metric of the table 'chrf'"),
+        ({"paper = 41.5": 'part = "de"'}, 2, "row additive: unknown part of the scores 'de'; known: all"),
+        ({', test = "good.tsv"': ""}, 3, "row additive: its test data is empty; choose another split in the table"),
+        ({"seeds = 2": 'seeds = 2\nsplit = "valid"', "train =": "held_out = 0.0, train ="}, 3, "its valid data is empty"),
+        ({"model.score=general": "data.name=mil"}, 2, "row dot-product: "),
+    ],
+)
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_a_row_will_not_have_is_told_before_the_first_is_trained(
+    changes: dict[str, str],
+    code: int,
+    words: str,
+    fresh: bool,
+    mine: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    untrainable(monkeypatch)
+    text = MINE
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    (mine / "mine.toml").write_text(text)
+    kept = mine / "runs/mine/additive/seed-0/scores.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    answer = here(f"reproduce mine.toml{' --fresh' * fresh}", capsys)
+    assert (answer.code, answer.err.count("\n")) == (code, 1), answer.err
+    assert words in answer.err
+    assert kept.exists()  # nothing was deleted either
+
+
+@pytest.mark.parametrize("name", recipes.tables())
+def test_every_table_that_comes_with_saccade_has_its_metric(name: str, tmp_path: Path) -> None:
+    grid = tables.read(name)
+    for row in grid.row:
+        (cell,) = grid.cells(row, 1, (), tmp_path)
+        cell.check_metric(grid.metric)
 
 
 def test_page_gets_the_table_and_keeps_the_rest(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,8 @@ import pytest
 import sacrebleu
 
 from saccade.cli import translating
+from saccade.errors import UsageError
+from saccade.training.run import Run
 from saccade.training.trained import Trained
 from saccade.view.trace_file import load
 
@@ -146,11 +148,20 @@ def test_reading_and_writing_are_looked_at_by_name(many: Path, capsys: pytest.Ca
     assert (unknown.code, unknown.err.count("\n")) == (2, 1)
 
 
-def test_who_looks_nowhere_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "model.embedding=4 model.hidden=4 train.steps=1 train.threads=1 search.max_length=4 --out blind --quiet"
-    assert here(f"train seq2seq data.train=good.tsv {words}", capsys).code == 0
+def test_who_looks_nowhere_says_so_before_it_works(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "model.embedding=4 model.hidden=4 train.steps=1 train.threads=1 search.max_length=4 --out blind"
+    trained = here(f"train seq2seq data.train=good.tsv {words}", capsys)
+    assert trained.code == 0
+    assert "next: saccade evaluate blind\n" in trained.out
+    assert "look" not in trained.out
+    with pytest.raises(UsageError, match="seq2seq looks nowhere: there is nothing to show"):
+        Trained.open("blind").look(["axa"])
+    monkeypatch.setattr(Run, "model", lambda *ignored: pytest.fail("it was loaded"))
     answer = here("look blind axa", capsys)
-    assert (answer.code, answer.err) == (2, "saccade: seq2seq looks nowhere: there is nothing to show\n")
+    told = "blind: expected a run with attention to show, but seq2seq, as this run is configured, weighs nothing"
+    assert (answer.code, answer.err) == (2, f"saccade: {told} against anything; see: saccade systems\n")
 
 
 def test_weights_of_8_bits(many: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

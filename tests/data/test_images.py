@@ -129,7 +129,7 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     for name, told in {
         "empty": "expected pictures with labels, got none",
         "missing": "got nothing",
-        "folder.csv": "cannot be read as a picture",
+        "folder.csv": "empty: expected a file, got a directory",
         "list.csv": "none.png: no such picture",
         "blank.csv": "row 2: expected a path and a label",
         "other.csv": "expected a column 'path'",

@@ -89,6 +89,7 @@ def test_scores_come_apart_by_group_in_their_order() -> None:
     task = sets_to_numbers.Task.fit(sets_to_numbers.Config(), WORDS, Splits(examples, [], []))
     model = trained(deep_sets.Model(deep_sets.Config(widths=(8, 6)), **task.sizes()), task, examples, 60)
     scores = task.evaluate(model, examples, GREEDY)
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "size 4", "size 3", "size 2", "size 1"]
     said = task.answers(model, examples, GREEDY)
     right = np.mean([own.target == text for own, text in zip(examples, said, strict=True)])
@@ -176,6 +177,7 @@ def test_the_odd_one_is_learned_and_shown() -> None:
     task.examples = lambda: Splits(found, [], found)
     model = trained(set_outlier.Model(set_outlier.Config(width=8), **task.sizes()), task, found, 60, 0.01)
     scores = task.evaluate(model, found, GREEDY)["all"]
+    assert set(scores) == set(task.metrics(task.config))
     assert (scores["accuracy"], scores["chance"], scores["examples"]) == (1.0, 0.25, 12)
     assert task.answers(model, found, GREEDY) == [str(n % 4) for n in range(12)]
     best, empty = task.predict(model, ["test#2", ""], SearchConfig(method="beam", n_best=2), looks=True)
@@ -230,6 +232,8 @@ def test_what_was_given_or_never_seen_does_not_come(shop: tuple[sets_to_words.Ta
 def test_ranks_stand_beside_two_controls(shop: tuple[sets_to_words.Task, set_expansion.Model]) -> None:
     task, model = shop
     scores = task.evaluate(model, [Pair("dog", "bone"), Pair("cat", "fish"), Pair("cat", "zebra")], GREEDY)
+    assert set(scores) == {"all", *task.parts}
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "by frequency", "by chance"]
     assert scores["all"]["mrr"] == pytest.approx(2 / 3)  # what was never seen cannot be found
     assert max(scores["by chance"]["mrr"], scores["by frequency"]["mrr"]) < scores["all"]["mrr"]

@@ -82,6 +82,7 @@ def test_scores_of_all_and_of_each_group() -> None:
     task = fitted()
     made = model(task)
     scores = task.evaluate(made, PAIRS, SearchConfig())
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "long", "short"]
     assert [part["examples"] for part in scores.values()] == [4, 1, 2]
     said = task.answers(made, PAIRS, SearchConfig())

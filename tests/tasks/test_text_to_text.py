@@ -278,6 +278,7 @@ def test_each_group_starts_from_its_own_token(monkeypatch: pytest.MonkeyPatch) -
 def test_groups_add_up_to_the_whole() -> None:
     task = fitted()
     scores = task.evaluate(model(task), PAIRS, GREEDY)
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "long", "short"]
     assert [scores[name]["examples"] for name in scores] == [5, 2, 2]
     named = [pair for pair in PAIRS if pair.group]
@@ -492,3 +493,27 @@ def test_right_is_what_the_words_spell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "predict", written)
     scores = task.evaluate(model(task), [Pair("one", "Yes, sir"), Pair("two", "Never")], SearchConfig())
     assert scores["all"]["exact"] == 0.5
+
+
+def test_with_very_many_hypotheses_fewer_inputs_are_searched_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, sizes = fitted(), list[int]()
+    made = model(task)
+    read = Model.read
+
+    def counted(self: Model, source: torch.Tensor, lengths: torch.Tensor) -> object:
+        sizes.append(len(source))
+        return read(self, source, lengths)
+
+    monkeypatch.setattr(Model, "read", counted)
+    inputs = ["ein Haus"] * 64
+    for width in (4, 16, 64, 1000):
+        list(task.predict(made, inputs, SearchConfig(method="beam", beam=width, max_length=1)))
+        assert sum(sizes) == 64
+        assert max(sizes) == (64 if width <= 16 else min(64, 8000 * 16 // width // 8))
+        sizes.clear()
+
+
+@pytest.mark.parametrize("metric", ["exact", "loss", "bleu"])
+def test_the_scores_of_each_metric_are_known_before(metric: str) -> None:
+    task = fitted(metric=metric)
+    assert set(task.evaluate(model(task), PAIRS, GREEDY)["all"]) == set(Task.metrics(task.config))

@@ -44,6 +44,8 @@ def reproduce(
     count, hasty = seeds or (1 if quick else None), QUICK if quick else ()
     parts = [(row, grid.cells(row, count, [*hasty, *words], folder)) for row in grid.chosen(rows)]
     cells = _in_order(cells for _, cells in parts)
+    if not show:
+        grid.check(parts, fresh=fresh)
     _prepare(cells, fresh=fresh, show=show)
     if not show:
         _carry_out(grid, cells, fresh=fresh, machine=machine)

@@ -14,7 +14,7 @@ from saccade.data import tokenizers
 from saccade.data.batches import cut
 from saccade.data.examples import Bag, Splits
 from saccade.data.ragged import BagBatch, joined
-from saccade.evaluation.labels import auc
+from saccade.evaluation.labels import LABEL_SCORES, auc
 from saccade.search import Config as SearchConfig
 from saccade.tasks.instances import Scale, instances, named
 from saccade.tasks.labels import Labels, LabelTask, Metric
@@ -59,6 +59,11 @@ class Task(LabelTask):
     def __init__(self, config: Config, labels: Labels, scale: Scale) -> None:
         super().__init__(labels, config.metric)
         self.config, self.scale = config, scale
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of labels, and how well weights tell marked instances from the others."""
+        return (*LABEL_SCORES, "instance_auc")
 
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":

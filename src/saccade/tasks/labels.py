@@ -12,7 +12,7 @@ from torch import Tensor
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import in_order, place
 from saccade.errors import DataError, UnknownName
-from saccade.evaluation.labels import Floats, confusion, label_scores
+from saccade.evaluation.labels import LABEL_SCORES, Floats, confusion, label_scores
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
 from saccade.tasks.plain import PlainTask
@@ -106,6 +106,11 @@ class LabelTask(PlainTask):
     def require_sound(self, example: Any) -> None:
         """Refuse a label that the run does not know."""
         self.labels.numbers([example])
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of labels."""
+        return LABEL_SCORES
 
     def corpus(self, examples: Sequence[Any]) -> Corpus:
         """The examples as numbers."""

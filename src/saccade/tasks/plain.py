@@ -24,6 +24,9 @@ class PlainTask:
     counted: ClassVar[str] = "tokens"
     "What a batch has so many of at most."
 
+    parts: ClassVar[tuple[str, ...]] = ()
+    "What is scored beside all examples and their groups."
+
     @classmethod
     def unfit(cls, splits: Any) -> Iterator[tuple[str, int, str]]:
         """What `fit` refuses: the part and place of each such example, and what is wrong with it; nothing."""
@@ -39,6 +42,11 @@ class PlainTask:
                 self.require_sound(example)
             except (DataError, UsageError) as error:
                 yield index, f"{place(example, index + 1)}: {error}"
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores that `evaluate` may give, known before anything is trained."""
+        raise NotImplementedError("a task must define metrics(config)")
 
     def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
         """What is said of one line, the `count` best of it."""

@@ -57,6 +57,11 @@ class Task(PlainTask):
     def __init__(self, config: Config, scale: Scale) -> None:
         self.config, self.scale = config, scale
 
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of a choice."""
+        return ("examples", "accuracy", "chance", "loss")
+
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the scale from the training data."""

@@ -102,6 +102,11 @@ class Task(PlainTask):
     def __init__(self, config: Config, items: SetItems, scale: Numbers) -> None:
         self.config, self.items, self.scale = config, items, scale
 
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of numbers."""
+        return ("examples", "exact", "mae")
+
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the words, or the scale of features, and the scale of numbers from the training data."""

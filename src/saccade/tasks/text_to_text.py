@@ -31,6 +31,7 @@ from saccade.view.trace import Look, Scene, Side
 DATA = "texts"
 # Inputs that are sorted by length and searched together; and source tokens of one batch, padding included.
 WINDOW, BATCH_TOKENS = 2000, 8000
+MANY = 16  # hypotheses of an input, beyond which batches are smaller
 WRITTEN = ", written"  # how the names of looks end that are at what was written, and not at the source
 PLACES = {"char": "characters", "word": "words", "bpe": "pieces", "imported": "pieces"}
 
@@ -72,6 +73,13 @@ class Task:
 
     writes_text = True
     counted = "tokens"
+    parts = ()
+
+    @staticmethod
+    def metrics(config: Config) -> Sequence[str]:
+        """The scores that `evaluate` gives, known before anything is trained."""
+        likelihood = ("loss",) if config.metric == "exact" else ("loss", "perplexity")
+        return ("examples", "exact", *likelihood, *(("bleu", "chrf") if config.metric == "bleu" else ()))
 
     def __init__(self, config: Config, source: Tokenizer | Imported, target: Tokenizer | Imported) -> None:
         self.config, self.source, self.target = config, source, target
@@ -200,8 +208,11 @@ class Task:
         empty = [[Prediction("", 0.0, True, [], {}, group)] * config.n_best for group in groups]
         found: list[list[list[Prediction]]] = [[[] for _ in groups] if row else list(empty) for row in rows]
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
+        # What a step computes grows with the hypotheses of each input: of very many, fewer inputs are searched together.
+        width = config.beam if config.method == "beam" else config.n_best
+        budget = BATCH_TOKENS * MANY // max(MANY, width)
         with at_rest():
-            for chosen in batches.cut(order, [len(row) for row in rows], BATCH_TOKENS):
+            for chosen in batches.cut(order, [len(row) for row in rows], budget):
                 positions = [first + owners[i] for i in chosen]
                 written = self._written_by(model, [rows[i] for i in chosen], positions, config, looks, groups)
                 for i, texts in zip(chosen, written, strict=True):

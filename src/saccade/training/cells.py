@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade import data, systems, tasks
 from saccade.data.files import to_stderr
-from saccade.errors import DataError, UsageError
+from saccade.errors import DataError, UnknownName, UsageError
 from saccade.training.checkpoints import Checkpoints
 from saccade.training.fresh import ANEW, resumable
 from saccade.training.interrupts import Interrupted
@@ -15,7 +16,7 @@ from saccade.training.journal import entries
 from saccade.training.run import Run, changed, write_text
 from saccade.training.settings import Settings
 from saccade.training.soundness import usable
-from saccade.training.train import Watcher, train
+from saccade.training.train import Watcher, check_kind, train
 
 Kept = dict[str, Any]
 KEYS = {"step", "split", "scores", "signatures", "minutes", "command"}
@@ -53,6 +54,25 @@ class Cell:
         if differences:
             more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
             raise UsageError(f"{self.path}: made with other settings ({differences[0]}{more}); {fix}")
+
+    def task(self) -> Any:
+        """The class of what stands around the model."""
+        return tasks.load(systems.load(self.settings.system).TASK).Task
+
+    def check_metric(self, metric: str) -> None:
+        """Refuse what its scores will not have, and data that its system cannot read."""
+        check_kind(self.settings)
+        known = self.task().metrics(self.settings.task)
+        if metric not in known:
+            raise UnknownName("metric of the table", metric, known)
+
+    def groups(self, split: str) -> set[str]:
+        """Those of the examples that it will be judged on, of which there must be some."""
+        examples = getattr(data.dataset(self.settings.dataset).load(self.settings.data), split)
+        if len(examples) == 0:
+            raise DataError(f"its {split} data is empty; choose another split in the table")
+        listed = getattr(examples, "groups", None)  # of examples that are made only when they are read
+        return set(listed if listed is not None else (getattr(one, "group", "") for one in examples)) - {""}
 
     def begin_anew(self) -> None:
         """Mark the run, if there is one, as one to be trained anew: it stands until the new one has a checkpoint."""

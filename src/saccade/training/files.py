@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from saccade.errors import SaccadeError
+from saccade.inputs import amount
 
 Hook = Callable[[str], None]
 
@@ -23,14 +24,6 @@ ADVICE = {
 
 def unseen(point: str) -> None:
     """The hook where nobody follows what is written."""
-
-
-def amount(size: int) -> str:
-    """A number of bytes as people read it."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"
 
 
 def require_room(folder: Path, size: int) -> None:

@@ -131,7 +131,7 @@ def _train(run: Run, home: Path, watcher: Watcher) -> None:
     """Train the run, which may still be growing beside an earlier one in its home."""
     run.checkpoints.sweep()
     found = run.checkpoints.load("last") if run.checkpoints.steps() else None
-    _check_kind(run.settings)
+    check_kind(run.settings)
     splits = run.splits()
     fingerprint = splits.fingerprint()
     if found:
@@ -160,7 +160,7 @@ def _require_same_data(home: Path, before: Mapping[str, str], now: Mapping[str, 
         raise DataError(f"{home}: the {parts[0]} data has changed{others}; bring it back, or use another --out")
 
 
-def _check_kind(settings: Settings) -> None:
+def check_kind(settings: Settings) -> None:
     """Whether the system can read this kind of data at all, before any of it is loaded."""
     kind: str = tasks.load(systems.load(settings.system).TASK).DATA
     if settings.dataset not in data.KINDS[kind]:
