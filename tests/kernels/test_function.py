@@ -69,10 +69,10 @@ def _loss(x: Tensor) -> Tensor:
     return linear_cross_entropy(rows, rows[:5], rows[:5, 0], torch.tensor([0, 1, 2, 3, 4, 0, -100, 2]), 0.1)
 
 
-def _heads(dropout: float, **more: bool) -> Callable[[Tensor], Tensor]:
+def _heads(dropout: float, causal: bool = False) -> Callable[[Tensor], Tensor]:
     def look(x: Tensor) -> Tensor:
         torch.manual_seed(3)
-        return pool_heads(x[:, None], x[:, None] * 2, x[:, None], 0.3, dropout=dropout, **more)
+        return pool_heads(x[:, None], x[:, None] * 2, x[:, None], 0.3, causal=causal, dropout=dropout)
 
     return look
 
@@ -138,9 +138,9 @@ def test_a_hessian(monkeypatch: pytest.MonkeyPatch) -> None:
     def look(query: Tensor) -> Tensor:
         return (attend(query, x, x).context ** 2).sum()
 
-    found = torch.autograd.functional.hessian(look, x)  # type: ignore[no-untyped-call]
+    found = torch.autograd.functional.hessian(look, x)
     monkeypatch.setenv("SACCADE_KERNELS", "off")
-    expected = torch.autograd.functional.hessian(look, x)  # type: ignore[no-untyped-call]
+    expected = torch.autograd.functional.hessian(look, x)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     assert found.abs().max() > 1e-3
 

@@ -136,9 +136,10 @@ def test_what_is_not_finite_is_not_hidden(bad: float, side: str, kind: str, drop
     torch.manual_seed(0)
     drops = _drops(dropout)
     torch.manual_seed(0)
-    ours, theirs = ([part.clone().requires_grad_() for part in given] for _ in range(2))
-    found = pool_heads(*ours, 0.3, allowed, causal=kind == "causal", dropout=dropout)
-    expected = pool_definition(*theirs, 0.3, allowed, kind == "causal", drops)
+    query, key, value = ours = [part.clone().requires_grad_() for part in given]
+    found = pool_heads(query, key, value, 0.3, allowed, causal=kind == "causal", dropout=dropout)
+    query, key, value = theirs = [part.clone().requires_grad_() for part in given]
+    expected = pool_definition(query, key, value, 0.3, allowed, kind == "causal", drops)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5, equal_nan=True)
     assert bool(found[0].isfinite().all())
     if math.isnan(bad) and side != "value":

@@ -78,10 +78,10 @@ def test_nothing_to_do_is_nothing() -> None:
 def test_words_that_there_are_not_are_refused(which: str, wrong: int) -> None:
     inputs, outputs = tables(6, 4)
     before = inputs.clone(), outputs.clone()
-    given = dict(zip(("centers", "contexts", "negatives"), pairs(6, 5), strict=True))
-    given[which].view(-1)[2] = wrong
+    centers, contexts, negatives = pairs(6, 5)
+    {"centers": centers, "contexts": contexts, "negatives": negatives}[which].view(-1)[2] = wrong
     with pytest.raises(ShapeError, match=f"{which}: expected words 0 … 5, got {wrong}"):
-        descend(inputs, outputs, *given.values(), RATE)
+        descend(inputs, outputs, centers, contexts, negatives, RATE)
     assert torch.equal(inputs, before[0])
     assert torch.equal(outputs, before[1])
 

@@ -135,9 +135,9 @@ def test_rows_that_do_not_count(ignored: int, smoothing: float) -> None:
     target[::3] = ignored
     spoiled = hidden.clone()
     spoiled[::3] = math.nan
-    ours = [part.clone().requires_grad_() for part in (spoiled, weight, bias)]
-    theirs = [part.clone().requires_grad_() for part in (hidden, weight, bias)]
-    loss = linear_cross_entropy(*ours, target, smoothing, ignored)
+    spoiled, weight, bias = ours = [part.clone().requires_grad_() for part in (spoiled, weight, bias)]
+    theirs = [part.detach().clone().requires_grad_() for part in (hidden, weight, bias)]
+    loss = linear_cross_entropy(spoiled, weight, bias, target, smoothing, ignored)
     settings = {"label_smoothing": smoothing, "ignore_index": ignored, "reduction": "sum"}
     expected = F.cross_entropy(F.linear(*theirs), target, **settings)  # type: ignore[arg-type]
     torch.testing.assert_close(loss, expected)

@@ -46,7 +46,10 @@ def team(threads: int) -> tuple[int, int]:
     return address, min(threads, config.NUMBA_NUM_THREADS)
 
 
-@intrinsic
+_typed: Any = intrinsic  # Numba hands in the typing context, which its own types do not tell
+
+
+@_typed
 def share_out(typing_context: Any, function: Any, tasks: Any, team: Any, arguments: Any) -> Any:
     """function(task, *arguments) for all tasks, by one thread after the other or by the threads of a team."""
     called = function.get_call_type(typing_context, (types.intp, *arguments.types), {})

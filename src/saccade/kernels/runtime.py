@@ -116,7 +116,7 @@ def _listen() -> None:
     """Pass on what Numba tells of compiling; a kernel that it finds in its cache is not compiled."""
     from numba.core import event
 
-    class Compiling(event.Listener):  # type: ignore[misc]
+    class Compiling(event.Listener):
         """Kernels only: their parts are compiled on the way."""
 
         def on_start(self, event: Any) -> None:

@@ -55,8 +55,8 @@ def cross_entropy_definition(
     ignore_index: int = -100,
 ) -> Tensor:
     """The same in plain torch."""
-    logits, settings = F.linear(hidden, weight, bias), {"label_smoothing": smoothing, "ignore_index": ignore_index}
-    return F.cross_entropy(logits, target, reduction="sum", **settings)
+    logits = F.linear(hidden, weight, bias)
+    return F.cross_entropy(logits, target, reduction="sum", label_smoothing=smoothing, ignore_index=ignore_index)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):

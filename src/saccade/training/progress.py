@@ -42,19 +42,21 @@ class Compiling:
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.note, self.kernels, self.seconds = note, 0, 0.0
+        self.begun = self.over = False
 
     def __call__(self, name: str, seconds: float | None) -> None:
         """A kernel's compilation begins, or has taken so many seconds."""
-        if seconds is None and not self.kernels:
+        if not self.begun:
             self.note("compiling kernels for this machine; they are kept for the next time")
+        self.begun = True
         self.kernels += seconds is not None
         self.seconds += seconds or 0.0
 
     def done(self) -> None:
-        """The first step is over: what it needs has been compiled."""
-        if self.kernels:
+        """A step is over; the first has compiled what all need."""
+        if self.kernels and not self.over:
             self.note(f"compiled {self.kernels} kernels in {self.seconds:.1f} s")
-        self.kernels, self.seconds = 0, 0.0
+        self.over = True
 
 
 class Quiet:

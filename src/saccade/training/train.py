@@ -17,6 +17,7 @@ import torch
 from saccade import data, systems, tasks
 from saccade.data.examples import PARTS, Splits
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
+from saccade.kernels.runtime import told_of_compiling
 from saccade.training import files
 from saccade.training import fresh as renewal
 from saccade.training.allocator import keep_pages
@@ -25,7 +26,7 @@ from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
 from saccade.training.lock import LOCK, locked
 from saccade.training.memory import random_tensors, restore_random
-from saccade.training.progress import clock
+from saccade.training.progress import Compiling, clock
 from saccade.training.run import CONFIG, Run, changed, write_text
 from saccade.training.settings import Settings
 from saccade.training.soundness import fit_to_learn, learned
@@ -237,7 +238,8 @@ class Session:
         self._introduce()
         self.watcher.begin(self.trainer.step, self.config.steps)
         started = time.monotonic()
-        with watched() as signals:
+        compiling = Compiling(self.watcher.note)
+        with watched() as signals, told_of_compiling(compiling):
             try:
                 self._carry_on(signals)
             except NotFinite as error:
