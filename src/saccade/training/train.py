@@ -241,19 +241,20 @@ class Session:
         compiling = Compiling(self.watcher.note)
         with watched() as signals, told_of_compiling(compiling):
             try:
-                self._carry_on(signals)
+                self._carry_on(signals, compiling)
             except NotFinite as error:
                 raise NotFinite(f"{error}; {self._healthy()}; try a lower train.rate") from None
             finally:
                 self.watcher.end()
         self.watcher.note(f"trained for {clock(time.monotonic() - started)}, validations and checkpoints included")
 
-    def _carry_on(self, signals: Signals) -> None:
+    def _carry_on(self, signals: Signals, compiling: Compiling) -> None:
         """Make up for a validation that was not finished, then step by step."""
         if self.owed:
             self._save(self._validate(self.trainer.step, signals))
         steps = self.trainer.steps()
         while not self.standing.over and (report := next(steps, None)):
+            compiling.done()
             self._after(report, signals)
         if self.standing.over:
             self.watcher.note(f"stopped early at step {self.trainer.step}: {self.standing.since} validations no better")
