@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,8 @@ def import_marian(path: Path, out: Path) -> Run:
     task_config = build(TaskConfig, words, "task")
     task = Task(task_config, source, target)
     model = Model(config, **task.sizes())
-    model.load_state_dict(_arranged(model.state_dict(), given, source_rows, target_rows))
+    banned = _banned({**table, **generation})
+    model.load_state_dict(_arranged(model.state_dict(), given, source_rows, target_rows, banned))
     settings = resolve(
         {
             "system": "transformer",
@@ -106,7 +107,11 @@ def _weights(path: Path) -> dict[str, Tensor]:
 
 
 def _arranged(
-    wanted: Mapping[str, Tensor], given: Mapping[str, Tensor], source: Vocabulary, target: Vocabulary
+    wanted: Mapping[str, Tensor],
+    given: Mapping[str, Tensor],
+    source: Vocabulary,
+    target: Vocabulary,
+    banned: Collection[int],
 ) -> dict[str, Tensor]:
     """The weights under our names, those of tokens in our order."""
     marian.check(given, wanted)
@@ -114,7 +119,7 @@ def _arranged(
     for name in ("target_embedding.weight", "output.weight"):
         found[name] = target.arranged(found[name])
     found["source_embedding.weight"] = source.arranged(found["source_embedding.weight"])
-    found["output.bias"] = target.biases(found["output.bias"][0])
+    found["output.bias"] = target.biases(found["output.bias"][0], banned)
     for name, tensor in wanted.items():
         if found[name].shape != tensor.shape:
             expected, got = tuple(tensor.shape), tuple(found[name].shape)
@@ -122,6 +127,15 @@ def _arranged(
                 f"{WEIGHTS}: {marian.their_name(name)}: expected {expected}, got {got}; fix: take config.json of it"
             )
     return found
+
+
+def _banned(table: Mapping[str, Any]) -> set[int]:
+    """Ids that the model must never write; a ban of several tokens in a row has no counterpart here."""
+    rows = table.get("bad_words_ids") or []
+    for row in rows:
+        if len(row) != 1:
+            raise DataError(f"bad_words_ids: expected single tokens, got {row}; fix: leave it out of generation_config.json")
+    return {row[0] for row in rows}
 
 
 def _sides(path: Path, table: Mapping[str, Any]) -> Sides:
