@@ -1,6 +1,7 @@
 """The operator's edges: shapes, dropout, bias, prepared keys, looking, memory."""
 
 import gc
+import math
 from itertools import islice
 from typing import Any
 
@@ -302,3 +303,23 @@ def test_nothing_at_all_is_fine() -> None:
     layer = MultiHeadAttention(8, 2)
     for sizes in ((0, 3, 8), (2, 0, 8)):
         assert layer(torch.randn(sizes)).shape == sizes
+
+
+@pytest.mark.parametrize("part", ["query", "key", "value"])
+@pytest.mark.parametrize("width", [3, 16])
+def test_a_write_past_the_version_counter_is_seen(part: str, width: int) -> None:
+    """`.data` is how many write into a tensor; autograd's counter does not move, so nothing may hang on it alone."""
+    given = {name: torch.randn(2, 3, 4, width) for name in ("query", "key", "value")}
+    mask = lengths(torch.tensor([2, 3]))
+    before = attend(**given, mask=mask).context
+    assert bool(before.isfinite().all())
+    given[part].data[0, 0, 3] = math.nan  # behind the mask, if it is a key or a value
+    given[part].data[1, 1, 1] = math.nan
+    after = attend(**given, mask=mask).context
+    seen = torch.zeros(2, 3, 4, dtype=torch.bool)
+    if part == "query":
+        seen[0, 0, 3] = seen[1, 1, 1] = True
+    else:
+        seen[1, 1] = True
+    assert torch.equal(after.isnan().any(-1), seen)
+    torch.testing.assert_close(after[~seen], before[~seen])

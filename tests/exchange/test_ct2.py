@@ -66,3 +66,43 @@ def test_neither_padding_nor_start_is_written_without_being_told(tmp_path: Path)
     assert [one.hypotheses[0] for one in found] == [
         trained.task.target.labels([index for index in text if index != 2]) for text in texts
     ]
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "sinusoidal_halves", "learned"])
+@pytest.mark.parametrize("ends", ["open", "end"])
+def test_the_longest_source_is_read_as_we_read_it(positions: str, ends: str, tmp_path: Path) -> None:
+    """The table of positions reaches as far as a source and a text may be long, their end and start counted."""
+    longest = 12
+    given = {"source_ends": ends, "longest": longest}
+    models.run(
+        tmp_path / "run",
+        steps=DOZENS,
+        task=given,
+        searching={"max_length": longest},
+        positions=positions,
+        longest=longest + 1,
+    )
+    export(tmp_path / "run", tmp_path / "out", "ct2")
+    trained = Trained.open(tmp_path / "run")
+    source, target = trained.task.source, trained.task.target
+    rows = [source.encode(" ".join(f"w{(7 * place + start) % 24}" for place in range(longest))) for start in range(6)]
+    translator = ctranslate2.Translator(str(tmp_path / "out"), intra_threads=1)
+    found = translator.translate_batch(
+        [source.labels(row) for row in rows], beam_size=1, max_decoding_length=longest, min_decoding_length=0
+    )
+    ended = [[*row, 2] if ends == "end" else row for row in rows]
+    texts = written(trained.model, ended, SearchConfig(max_length=longest))
+    assert [one.hypotheses[0] for one in found] == [target.labels([i for i in text if i != 2]) for text in texts]
+    with pytest.raises(RuntimeError, match="position"):
+        translator.translate_batch([[*source.labels(rows[0]), *["w1"] * 9]])
+
+
+def test_special_tokens_are_named(tmp_path: Path) -> None:
+    for ends in ("open", "end"):
+        models.run(tmp_path / ends, task={"source_ends": ends})
+        export(tmp_path / ends, tmp_path / f"{ends}.out", "ct2")
+        facts = models.told(tmp_path / f"{ends}.out" / "config.json")
+        names = (facts["unk_token"], facts["bos_token"], facts["eos_token"], facts["decoder_start_token"])
+        assert names == ("<unk>", "<s>", "</s>", "<s>")
+        assert facts["add_source_eos"] == (ends == "end")
+        assert not facts["add_source_bos"]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.examples import Pair
-from saccade.data.tokenizers import END, PAD, START
+from saccade.data.tokenizers import END, PAD, START, UNKNOWN
 from saccade.errors import DataError, UsageError
 from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_marian
@@ -257,6 +257,76 @@ def test_no_more_is_written_than_there_are_places(tmp_path: Path) -> None:
     rows = [[*trained.task.source.encode(full), END]]
     assert len(rows[0]) == 12
     torch.testing.assert_close(logits(trained.model, rows, before)[..., END:], wanted[..., END:], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_banned_words_are_not_written_as_transformers_does_not(seed: int, tmp_path: Path) -> None:
+    theirs = published(tmp_path / "published", seed=seed)
+    free = theirs.generate(**read(SOURCES), num_beams=1, max_length=20, bad_words_ids=[[26]])
+    counts = torch.bincount(free.flatten(), minlength=27)
+    banned = [int(index) for index in counts.argsort(descending=True) if int(index) not in (0, 26)][:2]
+    assert all(counts[index] > 0 for index in banned)
+    table = {"max_length": 20, "num_beams": 1, "bad_words_ids": [[26], *([index] for index in banned)]}
+    (tmp_path / "published" / "generation_config.json").write_text(json.dumps(table))
+    import_marian(tmp_path / "published", tmp_path / "run")
+    trained = Trained.open(tmp_path / "run")
+    wanted = theirs.generate(**read(SOURCES), **table)
+    assert not {*wanted[:, 1:].flatten().tolist()} & {*banned}
+    ids = their_ids(trained).tolist()
+    ours = {index: place for place, index in enumerate(ids) if place != START}
+    found = written(trained.model, sources(trained), trained.run.settings.search)
+    assert found == [[ours[index] for index in row[1:] if ours[index] != PAD] for row in wanted.tolist()]
+
+
+def test_a_ban_of_several_tokens_is_refused(tmp_path: Path) -> None:
+    published(tmp_path / "published")
+    (tmp_path / "published" / "generation_config.json").write_text(json.dumps({"bad_words_ids": [[26], [4, 5]]}))
+    with pytest.raises(DataError, match=r"bad_words_ids: expected single tokens, got \[4, 5\]; fix: ") as told:
+        import_marian(tmp_path / "published", tmp_path / "run")
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_special_tokens_are_written_and_kept_from_being_written(tmp_path: Path) -> None:
+    """A run without biases has none that make PAD and START unlikely: what the files say must keep them out."""
+    models.run(tmp_path / "run", seed=2, steps=40, output_bias="none", searching={"method": "greedy"}, **MARIAN)
+    export(tmp_path / "run", tmp_path / "out", "marian")
+    theirs, trained = opened(tmp_path / "out"), Trained.open(tmp_path / "run")
+    for config in (theirs.config, theirs.generation_config):
+        special = (config.pad_token_id, config.bos_token_id, config.eos_token_id, config.decoder_start_token_id)
+        assert special == (PAD, START, END, START)
+    assert theirs.generation_config.forced_eos_token_id is None
+    assert theirs.generation_config.bad_words_ids == [[PAD], [START]]
+    with torch.no_grad():  # the likeliest of all, were they not kept out
+        theirs.final_logits_bias[0, : START + 1] = 50.0
+    rows = sources(trained)
+    ids = torch.tensor([[*row, *[PAD] * (max(map(len, rows)) - len(row))] for row in rows])
+    made = theirs.generate(input_ids=ids, attention_mask=ids.ne(PAD).long())
+    assert (made[:, 0] == START).all()
+    wanted = written(trained.model, rows, trained.run.settings.search)
+    found = [row[1:].tolist() for row in made]
+    assert [row[: row.index(END) + 1] if END in row else row for row in found] == wanted
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path / "out")
+    names = [tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.unk_token_id]
+    assert names == [PAD, START, END, UNKNOWN]
+    assert tokenizer("w1 nobody w2").input_ids[1] == UNKNOWN
+
+
+def test_places_are_as_many_as_can_be_read_and_written(tmp_path: Path) -> None:
+    """The longest source with its end, and the longest text with its start, have the same numbers there; one more fails."""
+    longest = 9
+    models.run(tmp_path / "run", task={"source_ends": "end", "longest": longest}, searching={"max_length": 7}, **MARIAN)
+    export(tmp_path / "run", tmp_path / "out", "marian")
+    theirs, trained = opened(tmp_path / "out"), Trained.open(tmp_path / "run")
+    assert theirs.config.max_position_embeddings == longest + 1
+    row = [*torch.randint(4, trained.task.source.size, (longest,)).tolist(), END]
+    before = torch.randint(4, trained.task.target.size, (1, 8))
+    before[:, 0] = START
+    with torch.no_grad():
+        wanted = theirs(input_ids=torch.tensor([row]), decoder_input_ids=before).logits.log_softmax(-1)
+    torch.testing.assert_close(logits(trained.model, [row], before), wanted, atol=1e-4, rtol=2e-7)
+    with pytest.raises(IndexError), torch.no_grad():
+        theirs(input_ids=torch.tensor([[*row, END]]), decoder_input_ids=before)
 
 
 # What cannot be done is told in one line

@@ -90,3 +90,23 @@ def test_the_facts_beside_the_graphs_are_those_of_the_run(tmp_path: Path) -> Non
     assert facts["special"] == {"pad": PAD, "start": START, "end": END, "unknown": 3}
     graph = onnx.load(tmp_path / "out" / "decoder.onnx")
     assert [one.version for one in graph.opset_import if one.domain == ""] == [facts["opset"]]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_places_are_as_many_as_can_be_read_and_written(positions: str, tmp_path: Path) -> None:
+    longest = 12
+    task = {"source_ends": "end", "longest": longest}
+    models.run(tmp_path / "run", task=task, searching={"max_length": 7}, positions=positions, longest=longest + 1)
+    export(tmp_path / "run", tmp_path / "out", "onnx")
+    session, trained = Session(tmp_path / "out"), Trained.open(tmp_path / "run")
+    assert session.facts["longest"] == longest + 1
+    assert session.facts["never_written"] == [PAD, START]
+    rows = [[*torch.randint(4, trained.task.source.size, (longest,)).tolist(), END]]
+    before = torch.randint(4, trained.task.target.size, (1, 8))
+    before[:, 0] = START
+    found = torch.from_numpy(session.logits(rows, before.numpy()))
+    wanted = logits(trained.model, rows, before)[:, -1]
+    torch.testing.assert_close(found.log_softmax(-1), wanted, atol=1e-4, rtol=2e-7)
+    with pytest.raises(Exception, match=r"[Bb]roadcast|shape|dimension|Add"):
+        session.logits([[*rows[0], END]], before.numpy())

@@ -16,7 +16,7 @@ from saccade.attention.local import Local
 from saccade.attention.masks import Allow, Causal, Lengths, Mask, Others
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
 from saccade.attention.positions import joint_leading, spread
-from saccade.attention.quarantine import clean, either, finite, poison
+from saccade.attention.quarantine import clean, either, finite, poison, still_finite
 from saccade.attention.scene import ALL, BLOCK_NUMBERS, Scene, band_rows
 from saccade.attention.score import Fold, Prepared, Score
 from saccade.attention.scores import as_score
@@ -82,7 +82,7 @@ def _set(
     _check(queries, keys, value)
     spoiled: tuple[Tensor | None, ...] = (None, None, None)
     known_bad = query_spoiled is not None or key_spoiled is not None
-    if known_bad or (mask is not None and not _all_finite(queries, keys, value, mask)):
+    if known_bad or (mask is not None and not _all_finite(queries, keys, value, mask, kept)):
         queries, bad_query = clean(queries)
         keys, bad_key = clean(keys)
         value, bad_value = clean(value)
@@ -126,10 +126,10 @@ def _check_mask(scene: Scene) -> None:
                 raise ShapeError(f"mask {part} does not fit scores of {wanted}; one for each sample is (B, 1, Q, K)")
 
 
-def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> bool:
+def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, kept: bool) -> bool:
     # Under a square causal mask every query sees something: one that is not finite spoils its own row, as it should.
     own_row = isinstance(mask, Causal) and query.shape[-2] <= key.shape[-2]
-    return finite(key, value) if own_row else finite(query, key, value)
+    return (own_row or finite(query)) and (still_finite(key, value) if kept else finite(key, value))
 
 
 def _saw_spoiled(scene: Scene, query: Tensor | None, key: Tensor | None, value: Tensor | None) -> Tensor | None:

@@ -12,7 +12,8 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from saccade.kernels.runtime import traced
 
-# Tensors found finite, and the version they had: a decoder shows the same keys and values at every step.
+# Tensors found finite, and the version they had. Only for what belongs to whoever asks, as a decoder's prepared keys and
+# the values beside them, which it shows at every step: a write through `.data` leaves the version as it was.
 _found: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
@@ -21,15 +22,20 @@ def finite(*tensors: Tensor) -> bool:
 
     While torch traces, numbers cannot be asked for: nothing is known then.
     """
-    return not traced() and all(_finite(tensor) for tensor in tensors)
+    return not traced() and all(math.isfinite(tensor.detach().sum()) for tensor in tensors)
 
 
-def _finite(tensor: Tensor) -> bool:
+def still_finite(*tensors: Tensor) -> bool:
+    """The same for tensors that nobody else writes to: those that were finite are not looked at again."""
+    return not traced() and all(_still_finite(tensor) for tensor in tensors)
+
+
+def _still_finite(tensor: Tensor) -> bool:
     if tensor.is_inference():  # has no version: it may change unseen
-        return math.isfinite(tensor.sum())
+        return finite(tensor)
     if _found.get(tensor) == tensor._version:
         return True
-    answer = math.isfinite(tensor.detach().sum())
+    answer = finite(tensor)
     if answer:
         _found[tensor] = tensor._version
     return answer

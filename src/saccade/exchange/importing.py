@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,8 @@ def import_marian(path: Path, out: Path) -> Run:
     """The run in `out` that is the Marian model in `path`."""
     table = _json(path / "config.json")
     told = marian.published(table, path / "config.json")
-    search = _search(path, table, told)
+    said = _said(path, table)
+    search = _search(said, told)
     given = _weights(path)
     config = marian.config_of(told)
     _require_rows(path, told, given)
@@ -47,7 +48,8 @@ def import_marian(path: Path, out: Path) -> Run:
     task = Task(task_config, source, target)
     with torch.device("meta"):  # sizes that the weights do not have would fill the memory
         wanted = Model(config, **task.sizes()).state_dict()
-    arranged = _arranged(path / WEIGHTS, wanted, given, source_rows, target_rows)
+    banned = _banned(path, said("bad_words_ids", ()))
+    arranged = _arranged(path / WEIGHTS, wanted, given, source_rows, target_rows, banned)
     model = Model(config, **task.sizes())
     model.load_state_dict(arranged)
     settings = resolve(
@@ -126,7 +128,12 @@ def _require_rows(path: Path, told: marian.Published, given: Mapping[str, Tensor
 
 
 def _arranged(
-    file: Path, wanted: Mapping[str, Tensor], given: Mapping[str, Tensor], source: Vocabulary, target: Vocabulary
+    file: Path,
+    wanted: Mapping[str, Tensor],
+    given: Mapping[str, Tensor],
+    source: Vocabulary,
+    target: Vocabulary,
+    banned: Collection[int],
 ) -> dict[str, Tensor]:
     """The weights under our names, those of tokens in our order; `wanted` tells what shapes they must have."""
     marian.check(given, wanted)
@@ -141,8 +148,17 @@ def _arranged(
             )
     for name, vocabulary in of_tokens.items():
         found[name] = vocabulary.arranged(found[name])
-    found["output.bias"] = target.biases(found["output.bias"][0])
+    found["output.bias"] = target.biases(found["output.bias"][0], banned)
     return found
+
+
+def _banned(path: Path, rows: Sequence[Sequence[int]]) -> set[int]:
+    """Ids that the model must never write; a ban of several tokens in a row has no counterpart here."""
+    for row in rows:
+        if len(row) != 1:
+            fix = f"leave it out of {path / 'generation_config.json'}"
+            raise DataError(f"{path}: bad_words_ids: expected single tokens, got {list(row)}; fix: {fix}")
+    return {row[0] for row in rows}
 
 
 def _sides(path: Path, table: marian.Published) -> Sides:
@@ -197,17 +213,21 @@ def _backend(path: Path) -> Backend:
         raise DataError(f"{path}: not a tokenizer ({' '.join(str(error).split())[:200]}); fix: download it again") from None
 
 
-def _search(path: Path, table: Mapping[str, Any], told: marian.Published) -> dict[str, Any]:
-    """The search that the model was published with."""
+def _said(path: Path, table: Mapping[str, Any]) -> Callable[[str, Any], Any]:
+    """What is said of how the model writes: by generation_config.json or, in older ones, config.json; null says nothing."""
     own = path / "generation_config.json"
     older = marian.fields(marian.Generation, table, path / "config.json")
     newer = marian.fields(marian.Generation, _json(own), own) if own.exists() else older
 
     def said(key: str, default: Any) -> Any:
-        """Null says nothing."""
         values = (getattr(source, key) for source in (newer, older))
         return next((value for value in values if value is not None), default)
 
+    return said
+
+
+def _search(said: Callable[[str, Any], Any], told: marian.Published) -> dict[str, Any]:
+    """The search that the model was published with."""
     beam, places = said("num_beams", 1), told.max_position_embeddings
     words = {"max_length": max(1, min(said("max_length", places), places) - 1)}  # theirs counts the start, too
     if beam > 1:

@@ -99,6 +99,7 @@ class Generation:
     temperature: Annotated[float, Strict(), Gt(0), Lt(float("inf"))] | None = None
     top_k: Annotated[int, Strict(), Ge(0), Le(MOST)] | None = None
     top_p: Annotated[float, Strict(), Gt(0), Le(1)] | None = None
+    bad_words_ids: tuple[tuple[Token, ...], ...] | None = None
 
 
 def fields(kind: type[F], table: Mapping[str, Any], path: Path) -> F:

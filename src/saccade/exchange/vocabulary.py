@@ -1,6 +1,6 @@
 """Another model's tokens in saccade's order: `PAD`, `START`, `END` and `UNKNOWN` first, the others as they stood."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -43,11 +43,15 @@ class Vocabulary:
         """Rows of the other's matrix (or numbers of a vector) in our order."""
         return matrix[torch.tensor(self.rows)]
 
-    def biases(self, given: Tensor) -> Tensor:
-        """The same for what is added to logits; a copied START takes no share of the probability."""
+    def biases(self, given: Tensor, banned: Collection[int] = ()) -> Tensor:
+        """The same for what is added to logits; a copied START takes no share of the probability, nor do banned ids.
+
+        PAD and START keep what they have: no search writes them.
+        """
         arranged = self.arranged(given)
         if self.start_copied:
             arranged[START] = NEVER
+        arranged[[place for place, row in enumerate(self.rows) if row in banned and place > START]] = NEVER
         return arranged
 
 
