@@ -248,7 +248,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"recipe\.toml: not TOML .*line 2") as error:
         config.read(path)
     assert error.value.exit_code == 3
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="expected a file, got a directory; name a TOML file"):
         config.read(tmp_path)
     path.write_text('a = "é"\n[b]\nc = 1\n', encoding="utf-8")
     assert config.read(path) == {"a": "é", "b": {"c": 1}}

@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from annotated_types import Ge, Gt, Lt
 from pydantic import TypeAdapter, ValidationError
 
+from saccade import inputs
 from saccade.errors import DataError, UnknownName, UsageError
 
 Positive = Annotated[int, Gt(0)]
@@ -88,7 +89,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 def read(path: Path) -> Table:
     """A TOML file; what is wrong with it is told with its name and line."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(inputs.text(path, "name a TOML file"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; name a TOML file, or a recipe (see: saccade recipes)") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -110,6 +110,15 @@ def test_general_with_the_identity_is_dot() -> None:
     torch.testing.assert_close(attend(*inputs, score=general).context, attend(*inputs, score=Dot()).context)
 
 
+def test_general_is_its_formula() -> None:
+    """s'W h, with rows of W for queries and columns for keys, also where they are as many."""
+    for query_width, key_width in ((4, 3), (4, 4)):
+        general = General(query_width, key_width)
+        query, key = torch.randn(3, query_width), torch.randn(5, key_width)
+        expected = torch.einsum("qd,de,ke->qk", query, general.weight, key).softmax(-1)
+        torch.testing.assert_close(attend(query, key, key, score=general).weights(), expected)
+
+
 def test_concat_does_not_depend_on_the_query() -> None:
     score = Concat(4, 3)
     weights = attend(torch.randn(6, 4), torch.randn(5, 3), torch.randn(5, 2), score=score).weights()

@@ -3,7 +3,20 @@
 import pytest
 import torch
 
-from saccade.attention import Mask, PredictedCenter, allow, attend, causal, fixed, lengths, local_m, local_p, strided, window
+from saccade.attention import (
+    Mask,
+    PredictedCenter,
+    allow,
+    attend,
+    causal,
+    fixed,
+    lengths,
+    local_m,
+    local_p,
+    others,
+    strided,
+    window,
+)
 from saccade.attention.masks import named
 from saccade.errors import SaccadeError, ShapeError, UnknownName, UsageError
 
@@ -14,6 +27,7 @@ def test_pictures() -> None:
     assert (causal() & window(1)).picture(4) == "■···\n■■··\n·■■·\n··■■"
     assert (causal() & strided(2)).picture(5) == "■····\n■■···\n■■■··\n·■■■·\n■·■■■"
     assert (causal() & fixed(2)).picture(5) == "■····\n■■···\n·■■··\n·■■■·\n·■·■■"
+    assert others().picture(3) == "·■■\n■·■\n■■·"
     assert lengths(torch.tensor([2])).picture(2, 3) == "■■·\n■■·"
 
 

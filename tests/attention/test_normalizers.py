@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention import Entmax, Entmax15, Normalizer, Rows, Segments, Sparsemax, attend, attend_edges, bags
+from saccade.attention.groups import Group
 from saccade.errors import SaccadeError, UnknownName
 
 ORACLES: list[tuple[Normalizer, Callable[[Tensor], Tensor]]] = [
@@ -60,6 +61,13 @@ def test_segments_of_one_size_are_rows() -> None:
     for normalizer in (Sparsemax(), Entmax15(), Entmax(1.25)):
         flat = normalizer(scores.flatten()[order], Segments(target, 5))
         torch.testing.assert_close(flat, normalizer(scores, Rows()).flatten()[order])
+
+
+@pytest.mark.parametrize("group", [Rows(), Segments(torch.tensor([0, 0, 0, 1, 1, 1]), 2)], ids=["rows", "edges"])
+def test_softmax_is_zero_where_nothing_is_open_and_loud_scores_do_not_overflow(group: Group) -> None:
+    scores = torch.tensor([[200.0, 0.0, -300.0], [-torch.inf] * 3])
+    found = group.softmax(scores if isinstance(group, Rows) else scores.flatten()).reshape(2, 3)
+    assert found.tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
 
 
 def test_log_prob_is_what_reinforce_needs() -> None:

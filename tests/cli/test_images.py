@@ -69,7 +69,7 @@ def test_the_plain_network_looks_nowhere(
     assert "20 examples" in here(f"evaluate {run}", capsys).out
     answer = here(f"look {run} test#0", capsys)
     assert answer.code == 2
-    assert "looks nowhere" in answer.err
+    assert "expected a run with attention to show, but se_resnet" in answer.err
 
 
 def test_a_system_that_reads_texts_is_told_the_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,6 +43,8 @@ def test_a_run_with_labels_by_every_verb(run: Path, capsys: pytest.CaptureFixtur
     looked = here(f"look {run} 'a poor film 3' --out {run.parent / 'look.svg'}", capsys)
     assert looked.code == 0
     assert "poor" in (run.parent / "look.svg").read_text()
+    again = here(f"train {run} --resume", capsys)
+    assert f"saccade look {run} TEXT --out look.html" in again.out
 
 
 def test_documents_by_every_verb(
@@ -155,3 +157,12 @@ def test_who_was_taken_for_whom_has_room_for_some_labels(count: int, head: str) 
     assert head in lines[0]
     assert len(lines) == (count + 1 if count < 13 else 1)
     assert max(map(len, lines[1:]), default=0) <= 100
+
+
+def test_a_line_is_what_is_true_and_a_column_what_was_said() -> None:
+    lines = confused(["no", "yes"], [[1200, 3], [40, 5]])
+    assert [line.split() for line in lines] == [
+        ["no", "yes", "(across:", "what", "it", "said)"],
+        ["no", "1,200", "3"],
+        ["yes", "40", "5"],
+    ]

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from saccade.training import checkpoints
+from saccade.training.run import Run
 
 from .commands import SMALL, TRAIN, Answer, apart, here
 
@@ -59,6 +60,17 @@ def written(name: str, content: bytes) -> Callable[[Path], object]:
     return lambda place: (place / name).write_bytes(content)
 
 
+def other_rate(place: Path) -> None:
+    """A config with another learning rate."""
+    path = place / "run" / "config.toml"
+    path.write_text(path.read_text().replace("rate = ", "rate = 1"))
+
+
+def without_config(place: Path) -> None:
+    """A run whose config is gone."""
+    (place / "run" / "config.toml").unlink()
+
+
 def stray(place: Path) -> None:
     """A directory that is not empty and not a run."""
     (place / "new").mkdir()
@@ -98,6 +110,16 @@ MISTAKES = [
     Mistake("too many arguments", "systems all", 2, ("unexpected extra argument", "all", "see saccade systems --help")),
     Mistake("option is no number", "predict run --n-best x", 2, ("--n-best", "integer")),
     Mistake("option is too small", "predict run --n-best 0", 2, ("--n-best", "greater than or equal to 1")),
+    Mistake("far too many texts", "predict run --n-best 100000", 2, ("--n-best: expected at most 1000, got 100000",)),
+    Mistake("far too many pictures", "look run axa --n-best 100000", 2, ("--n-best: expected at most 1000", "fewer")),
+    Mistake("far too many translations", "translate run --n-best 100000", 2, ("--n-best: expected at most 1000",)),
+    Mistake("too wide a beam", "translate run --beam 100000", 2, ("--beam: expected at most 1000, got 100000",)),
+    Mistake("too wide a search", "predict run search.method=beam search.beam=5000", 2, ("search.beam", "1000", "5000")),
+    Mistake("too wide a comparison", "compare run run --beam 5000", 2, ("search.beam", "1000", "5000")),
+    Mistake("too many samples", "predict run search.method=sample search.n_best=5000", 2, ("search.n_best", "1000", "5000")),
+    Mistake("too many resampled tests", "compare run run --samples 1000000000", 2, ("--samples", "100000")),
+    Mistake("more texts than hypotheses", "predict run search.beam=2 --n-best 3", 2, ("n_best", "beam (2)", "got 3")),
+    Mistake("too many seeds", "reproduce mnist-bags --seeds 1000000000", 2, ("--seeds", "1000")),
     Mistake("resume and fresh", "train run --resume --fresh", 2, ("--fresh and --resume", "exclude each other")),
     Mistake("name makes no directory", "train ./x.toml", 3, ("x.toml", "no such file")),
     # Data
@@ -122,7 +144,7 @@ MISTAKES = [
     Mistake("unknown data to get", "data get mnits", 2, ("data set 'mnits'", "did you mean 'mnist'?")),
     Mistake("unknown recipe to sample", "data sample datse", 2, ("'datse'", "did you mean 'dates'?")),
     Mistake("input missing", "predict run no.txt", 3, ("no.txt: cannot be read", "name a text file, or -")),
-    Mistake("input a directory", "predict run run", 3, ("run: cannot be read", "name a text file")),
+    Mistake("input a directory", "predict run run", 3, ("run: expected a file, got a directory", "name a text file")),
     Mistake("input not UTF-8", "predict run a.txt", 3, ("a.txt:2: not UTF-8", "iconv"), written("a.txt", b"axa\n\xe9\n")),
     Mistake(
         "input too long",
@@ -184,22 +206,26 @@ MISTAKES = [
     Mistake(
         "resume what is cut", "train run --resume", 3, ("no whole checkpoint in run", "bytes instead of"), every_model(halve)
     ),
-    Mistake("weights of another config", "evaluate run", 3, (LAST, "do not fit the config", "size mismatch"), other_weights),
+    Mistake("weights of another config", "evaluate run", 3, ("run/config.toml: expected the file",), other_weights),
     Mistake(
         "tokenizer damaged",
         "evaluate run",
         3,
-        ("run/source.tokenizer.json", "not a tokenizer", "restore the file"),
+        ("run/source.tokenizer.json: expected the file that the run was made with, got another one", "put it back"),
         lambda place: halve(place / "run" / "source.tokenizer.json"),
     ),
     Mistake(
         "tokenizer gone",
         "train run --resume",
         3,
-        ("run/target.tokenizer.json: no such file",),
+        ("run/target.tokenizer.json: expected the file that the run was made with, got none", "put it back"),
         lambda place: (place / "run" / "target.tokenizer.json").unlink(),
     ),
-    Mistake("config damaged", "evaluate run", 3, ("run/config.toml: not TOML", "line 1"), written("run/config.toml", b"{")),
+    Mistake("config damaged", "evaluate run", 3, ("run/config.toml: expected the file",), written("run/config.toml", b"{")),
+    Mistake(
+        "config changed", "train run --resume", 3, ("run/config.toml: expected the file", "got another one"), other_rate
+    ),
+    Mistake("config gone", "train run --resume", 3, ("run/config.toml: expected the file", "got none"), without_config),
     Mistake(
         "checkpoint of no kind", "evaluate run --checkpoint frist", 2, ("--checkpoint", "best, last, average or a step")
     ),
@@ -245,6 +271,21 @@ def told(answer: Answer, mistake: Mistake) -> None:
     assert line.startswith("saccade: ")
     assert "unexpected" not in line or "extra argument" in line, line
     assert [word for word in mistake.words if word not in line] == [], line
+
+
+EXCESSES = [one for one in MISTAKES if one.name.startswith(("too wide", "far too"))]
+
+
+@pytest.mark.parametrize("mistake", EXCESSES, ids=lambda mistake: mistake.name)
+def test_what_is_far_too_much_is_told_before_the_model_is_loaded(
+    mistake: Mistake, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loaded(*ignored: object) -> None:
+        pytest.fail("it was loaded")
+
+    monkeypatch.setattr(Run, "model", loaded)
+    monkeypatch.setattr(Run, "splits", loaded)
+    told(here(mistake.command, capsys), mistake)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from saccade import recipes
+from saccade.training import tables
 from saccade.training.progress import Quiet
 from saccade.training.trainer import Report
 
@@ -107,6 +109,34 @@ def test_all_cells_are_trained_and_shown(mine: Path, capsys: pytest.CaptureFixtu
     assert "runs/mine/softmax" not in {str(path.relative_to(mine)) for path in mine.rglob("*")}
 
 
+def test_a_table_that_cannot_begin_anew_stays_what_it_was(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = "reproduce mine.toml --rows additive --json"
+    before = table(here(command, capsys).out)
+    answer = here(f"{command} data.train=god.tsv --fresh", capsys)
+    assert answer.code == 3
+    assert "god.tsv: no such file" in answer.err
+    assert table(here(f"{command} --show", capsys).out) == before
+    assert not list(mine.rglob(".anew"))
+    again = here(command, capsys)
+    assert table(again.out) == before
+    assert "cell" not in again.err, "nothing is trained again"
+
+
+def test_a_table_begun_anew_goes_on_with_all_its_cells(
+    mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "train.rate=0.01 --rows additive,dot-product --seeds 1"
+    assert here("reproduce mine.toml --rows additive,dot-product --seeds 1", capsys).code == 0
+    whole = table(here(f"reproduce mine.toml {other} --json --out whole", capsys).out)
+    with monkeypatch.context() as patched:
+        stop = StopIn(1, 2)  # before the first checkpoint of the first cell
+        patched.setattr("saccade.cli.reproducing.watcher", lambda **options: stop)
+        assert here(f"reproduce mine.toml {other} --fresh", capsys).code == 130
+    assert here("evaluate runs/mine/additive/seed-0", capsys).code == 0
+    answer = here(f"reproduce mine.toml {other} --json", capsys)
+    assert table(answer.out) == whole
+
+
 def test_resumed_table_is_the_whole_table(
     mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,12 +222,53 @@ def test_mistakes_are_told_before_training(
     assert not list(mine.glob("runs/**/checkpoints"))
 
 
-def test_unknown_metric_is_told_after_the_first_cell(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (mine / "mine.toml").write_text(MINE.replace('metric = "chrf"', 'metric = "chrff"'))
-    answer = here("reproduce mine.toml", capsys)
-    assert answer.code == 2
-    assert "metric of the table 'chrff'; did you mean 'chrf'?" in answer.err
-    assert len(list(mine.glob("runs/**/scores.json"))) == 1
+@pytest.mark.parametrize(
+    ("changes", "code", "words"),
+    [
+        (
+            {'metric = "chrf"': 'metric = "chrff"'},
+            2,
+            "row additive: unknown metric of the table 'chrff'; did you mean 'chrf'?",
+        ),
+        ({'task.metric = "bleu"': 'task.metric = "loss"'}, 2, "row additive: unknown metric of the table 'chrf'"),
+        ({"model.score=general": "task.metric=exact"}, 2, "row dot-product: unknown metric of the table 'chrf'"),
+        ({"paper = 41.5": 'part = "de"'}, 2, "row additive: unknown part of the scores 'de'; known: all"),
+        ({', test = "good.tsv"': ""}, 3, "row additive: its test data is empty; choose another split in the table"),
+        ({"seeds = 2": 'seeds = 2\nsplit = "valid"', "train =": "held_out = 0.0, train ="}, 3, "its valid data is empty"),
+        ({"model.score=general": "data.name=mil"}, 2, "row dot-product: "),
+    ],
+)
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_a_row_will_not_have_is_told_before_the_first_is_trained(
+    changes: dict[str, str],
+    code: int,
+    words: str,
+    fresh: bool,
+    mine: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    untrainable(monkeypatch)
+    text = MINE
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    (mine / "mine.toml").write_text(text)
+    kept = mine / "runs/mine/additive/seed-0/scores.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    answer = here(f"reproduce mine.toml{' --fresh' * fresh}", capsys)
+    assert (answer.code, answer.err.count("\n")) == (code, 1), answer.err
+    assert words in answer.err
+    assert kept.exists()  # nothing was deleted either
+
+
+@pytest.mark.parametrize("name", recipes.tables())
+def test_every_table_that_comes_with_saccade_has_its_metric(name: str, tmp_path: Path) -> None:
+    grid = tables.read(name)
+    for row in grid.row:
+        (cell,) = grid.cells(row, 1, (), tmp_path)
+        cell.check_metric(grid.metric)
 
 
 def test_page_gets_the_table_and_keeps_the_rest(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sacrebleu
 
+from saccade.cli import translating
+from saccade.errors import UsageError
+from saccade.training.run import Run
 from saccade.training.trained import Trained
 from saccade.view.trace_file import load
 
@@ -144,11 +148,20 @@ def test_reading_and_writing_are_looked_at_by_name(many: Path, capsys: pytest.Ca
     assert (unknown.code, unknown.err.count("\n")) == (2, 1)
 
 
-def test_who_looks_nowhere_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "model.embedding=4 model.hidden=4 train.steps=1 train.threads=1 search.max_length=4 --out blind --quiet"
-    assert here(f"train seq2seq data.train=good.tsv {words}", capsys).code == 0
+def test_who_looks_nowhere_says_so_before_it_works(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "model.embedding=4 model.hidden=4 train.steps=1 train.threads=1 search.max_length=4 --out blind"
+    trained = here(f"train seq2seq data.train=good.tsv {words}", capsys)
+    assert trained.code == 0
+    assert "next: saccade evaluate blind\n" in trained.out
+    assert "look" not in trained.out
+    with pytest.raises(UsageError, match="seq2seq looks nowhere: there is nothing to show"):
+        Trained.open("blind").look(["axa"])
+    monkeypatch.setattr(Run, "model", lambda *ignored: pytest.fail("it was loaded"))
     answer = here("look blind axa", capsys)
-    assert (answer.code, answer.err) == (2, "saccade: seq2seq looks nowhere: there is nothing to show\n")
+    told = "blind: expected a run with attention to show, but seq2seq, as this run is configured, weighs nothing"
+    assert (answer.code, answer.err) == (2, f"saccade: {told} against anything; see: saccade systems\n")
 
 
 def test_weights_of_8_bits(many: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,6 +253,39 @@ def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert shown.count("BLEU") == 2
     assert "reference" in shown
     assert here("compare run", capsys).code == 2
+
+
+def test_each_run_is_scored_by_what_it_writes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the order in which they are named, with the tokens that the first is scored by."""
+    words = "task.bleu_tokens=char train.steps=20 train.rate=0.02 --quiet"
+    for name, seed in (("one", 1), ("two", 2)):
+        assert here(f"{TRAIN} {words} --out {name} train.seed={seed}", capsys).code == 0
+    told = json.loads(here("compare two one --samples 20 --json", capsys).out)
+    sources, references = zip(*(line.split("\t") for line in EXAMPLES.splitlines()), strict=True)
+    expected = {}
+    for name in ("two", "one"):
+        texts = Trained.open(name).predict(sources)
+        expected[name] = sacrebleu.corpus_bleu(texts, [list(references)], tokenize="char", force=True).score
+    assert {name: row["bleu"] for name, row in told["runs"].items()} == pytest.approx(expected)
+    assert expected["two"] != expected["one"]
+    assert [row["p"] is None for row in told["runs"].values()] == [True, False]
+    assert "|tok:char|" in told["signature"]
+
+
+def test_a_comparison_is_printed_as_it_is(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"bleu": 31.256, "mean": 31.304, "interval": 1.252, "p": None},
+        {"bleu": 32.5, "mean": 32.48, "interval": 0.75, "p": 0.0312},
+    ]
+    monkeypatch.setattr(
+        translating, "paired_bootstrap", lambda texts, *given: dict(zip(("run", "other"), rows, strict=True))
+    )
+    lines = [line.split() for line in here("compare run run --samples 1200", capsys).out.splitlines()]
+    assert lines[0][:6] == ["56", "test", "examples,", "1,200", "samples,", "95"]
+    assert lines[1] == ["run", "BLEU", "31.26", "(31.30", "±", "1.25)"]
+    assert lines[2] == ["other", "BLEU", "32.50", "(32.48", "±", "0.75)", "p", "=", "0.0312"]
 
 
 def test_runs_of_other_data_are_compared_with_a_note(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

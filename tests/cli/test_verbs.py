@@ -1,5 +1,6 @@
 """What every verb does when all is well, on a small run."""
 
+import contextlib
 import io
 import json
 import shutil
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from saccade import config
+from saccade.cli import verbs
 from saccade.data.known import known
+from saccade.tasks import text_to_text
 from saccade.training.settings import resolve
 from saccade.view.trace_file import load
 
@@ -110,6 +113,61 @@ def test_evaluate(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (told["search"]["method"], told["search"]["beam"]) == ("beam", 3)
     assert told["scores"]["all"]["examples"] == 56
     assert 0 <= told["scores"]["all"]["exact"] <= 1 < told["scores"]["all"]["loss"]
+
+
+LABELED = {"accuracy": 0.8125, "macro_f1": 0.7654, "loss": 0.5432, "calibration": 0.0321}
+WRITTEN = {"exact": 0.0625, "loss": 1.2345}
+
+
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        (LABELED, "81.25% right  macro-F1 0.7654  loss 0.5432  calibration error 0.0321"),
+        ({**LABELED, "auc": 0.9}, "81.25% right  macro-F1 0.7654  AUC 0.9000  loss 0.5432  calibration error 0.0321"),
+        (
+            {**LABELED, "auc": 0.9, "instance_auc": 0.875},
+            "81.25% right  macro-F1 0.7654  AUC 0.9000  instance AUC 0.8750  loss 0.5432  calibration error 0.0321",
+        ),
+        ({"accuracy": 0.8125, "chance": 0.2, "loss": 0.5}, "81.25% right (20.00% by chance)  loss 0.5000"),
+        ({"exact": 0.0625, "mae": 0.125}, "6.25% exact  mean absolute error 0.1250"),
+        (
+            {"mrr": 0.25, "recall_10": 0.5, "recall_100": 0.75},
+            "mean reciprocal rank 0.2500  among 10 50.00%  among 100 75.00%",
+        ),
+        (WRITTEN, "6.25% exact  loss 1.2345 per token"),
+        ({**WRITTEN, "perplexity": 3.4366}, "6.25% exact  loss 1.2345 per token, perplexity 3.437"),
+        (
+            {**WRITTEN, "perplexity": 3.4366, "bleu": 31.256, "chrf": 54.321},
+            "BLEU 31.26  chrF 54.32  loss 1.2345 per token, perplexity 3.437",
+        ),
+    ],
+)
+def test_scores_are_printed_as_they_are(
+    part: dict[str, float], line: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = {"all": {"examples": 1234, **part}}
+    monkeypatch.setattr(text_to_text.Task, "scores", lambda *given: scores)
+    told = here("evaluate run", capsys).out.splitlines()[1]
+    assert " ".join(told.split()) == " ".join(f"all 1,234 examples {line}".split())
+    assert json.loads(here("evaluate run --json", capsys).out)["scores"] == scores
+
+
+def test_what_8_bits_cost_is_what_is_lost(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = iter([{"examples": 4, "exact": 0.75, "loss": 1.0}, {"examples": 4, "exact": 0.5, "loss": 2.0}])
+    monkeypatch.setattr(text_to_text.Task, "scores", lambda *given: {"all": next(rows)})
+    monkeypatch.setattr(verbs, "resting", lambda model, int8: contextlib.nullcontext())
+    shown = here("evaluate run --int8", capsys).out
+    assert "8-bit weights cost 25.00 exactly right, %" in shown
+    assert [line.split()[:2] for line in shown.splitlines()[1:3]] == [["all", "4"], ["int8", "4"]]
+
+
+def test_validations_in_the_log_are_what_evaluate_tells(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = [json.loads(line) for line in Path("run/log.jsonl").read_text().splitlines()]
+    for entry in (line for line in log if line["event"] == "valid"):
+        told = json.loads(here(f"evaluate run --split valid --checkpoint {entry['step']} --json", capsys).out)
+        assert told["scores"]["all"] == pytest.approx(entry["scores"]["all"], rel=1e-5)
 
 
 def test_evaluate_other_data_and_checkpoints(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,3 +357,16 @@ def test_predict_as_users_run_it(place: Path) -> None:
     answer = apart("predict run --n-best 2 --json", stdin="axa\n\nbé日b\n")
     assert (answer.code, answer.err) == (0, "")
     assert [len(json.loads(line)) for line in answer.out.splitlines()] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "verb", ["predict run in.txt", "evaluate run --split valid", "look run axa", "translate run in.txt"]
+)
+def test_a_damaged_newest_checkpoint_is_told(verb: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "in.txt").write_text("axa\n")
+    assert here(f"{verb} --checkpoint last", capsys).err == ""
+    (place / "run" / "checkpoints" / "step-00000006" / "model.safetensors").write_bytes(b"")
+    answer = here(f"{verb} --checkpoint last", capsys)
+    assert answer.code == 0
+    assert answer.err.startswith("passed over a damaged checkpoint: run/checkpoints/step-00000006/model.safetensors")
+    assert answer.err.count("\n") == 1

@@ -141,6 +141,18 @@ def test_bags_of_digits_follow_the_rule(tmp_path: Path, monkeypatch: pytest.Monk
         mnist_bags.Config(digit=10)
 
 
+@pytest.mark.parametrize("corpus", ["mnist", "fashion-mnist"])
+def test_no_picture_is_both_learned_from_and_chosen_by(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = np.random.default_rng(0)
+    images, labels = dice.integers(0, 256, (300, 4, 4), np.uint8), np.arange(300) % 10
+    monkeypatch.setattr(mnist_bags, "pictures", lambda name, part: (images, labels))
+    found = mnist_bags.load(mnist_bags.Config(corpus=corpus, bags=60, valid_bags=60, test_bags=1))  # type: ignore[arg-type]
+    shown = [{item.tobytes() for bag in part for item in bag.items} for part in (found.train, found.valid)]
+    assert [len(part) for part in (found.train, found.valid)] == [60, 60]
+    assert min(map(len, shown)) > 100
+    assert not shown[0] & shown[1]
+
+
 def test_a_broken_idx_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made.mnist(tmp_path)
     monkeypatch.setenv("SACCADE_DATA", str(tmp_path))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from saccade.data.batches import Cursor, Integers, padding_share, plan
+from saccade.data.batches import Cursor, Integers, cut, padding_share, plan
 from saccade.errors import ShapeError, UsageError
 
 length = st.one_of(st.integers(0, 30), st.integers(0, 2**62))
@@ -135,6 +135,16 @@ def test_a_million_examples_are_planned_quickly() -> None:
     start = time.process_time()
     plan(lengths, 2000, 0, 0)
     assert time.process_time() - start < 3  # 0.4 s on an idle core
+
+
+@given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 100))
+def test_batches_without_gradients_are_as_large_as_their_budget_allows(sizes: list[int], budget: int) -> None:
+    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    batches = list(cut(order, sizes, budget))
+    assert [i for batch in batches for i in batch] == order
+    for batch, following in zip(batches, [*batches[1:], None], strict=False):
+        assert len(batch) == 1 or len(batch) * max(sizes[i] for i in batch) <= budget
+        assert following is None or (len(batch) + 1) * sizes[following[0]] > budget
 
 
 @pytest.mark.parametrize(

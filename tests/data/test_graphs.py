@@ -1,11 +1,12 @@
 """Your own graph from two CSV files: what is read, and what is told of mistakes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from saccade.data.graphs import Config, GraphData, load
+from saccade.data.graphs import Config, GraphData, load, sparse
 from saccade.errors import DataError, UsageError
 
 NODES = "id,label,split,size,age\na,red,train,1,0\nb,blue,valid,0,2.5\nc,red,test,0,0\nd,,,3,4\n"
@@ -97,3 +98,22 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_bytes(b"id,label\n\xff,\n")
     with pytest.raises(DataError, match="cannot be read as CSV"):
         load(Config(nodes=str(tmp_path / "bad.csv"), edges="e.csv"))
+
+
+def test_a_fingerprint_tells_which_part_has_changed() -> None:
+    train, valid, test = np.array([0, 1]), np.array([2]), np.array([3])
+    labels, edges = np.array([0, 1, 0, 1]), np.array([[0, 1, 2], [1, 2, 3]])
+    data = GraphData(sparse(np.eye(4, dtype=np.float32)), labels, edges, train, valid, test, ("a", "b"))
+
+    def changed(**values: object) -> list[str]:
+        before, after = data.fingerprint(), replace(data, **values).fingerprint()  # type: ignore[arg-type]
+        return [name for name in before if before[name] != after[name]]
+
+    assert changed() == []
+    assert changed(labels=np.array([1, 1, 0, 1])) == ["train"]
+    assert changed(labels=np.array([0, 1, 1, 1])) == ["valid"]
+    assert changed(labels=np.array([0, 1, 0, 0])) == ["test"]
+    assert changed(test=np.array([2])) == ["test"]
+    assert changed(edge_index=np.array([[0, 1, 2], [1, 2, 0]])) == ["train"]
+    assert changed(classes=("b", "a")) == ["train"]
+    assert changed(edge_features=np.ones((3, 1), np.float32)) == ["train"]

@@ -10,8 +10,15 @@ import pytest
 from saccade.data import caption_words, digit_sums, known, point_clouds, set_outliers
 from saccade.data.dice import Dice
 from saccade.data.mnist import pictures
+from saccade.data.sets import PictureSets
 from saccade.errors import UsageError
 from tests import made
+
+
+def test_black_is_nothing_and_white_is_one() -> None:
+    shades = np.array([[[0]], [[255]], [[51]]], dtype=np.uint8)
+    found = PictureSets(shades, [np.array([2, 0, 1])], [np.zeros(3, np.int64)], ["a"], [""])[0].items
+    assert found.flatten().tolist() == pytest.approx([0.2, 0.0, 1.0])
 
 
 @pytest.fixture

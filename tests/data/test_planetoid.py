@@ -97,6 +97,15 @@ def test_a_pickle_that_asks_for_anything_else_is_refused(thing: Any, protocol: i
     assert str(error.value).startswith("some.pickle: expected a pickle of plain arrays")
 
 
+def test_a_pickle_that_would_fill_the_memory_is_refused() -> None:
+    empty = b"\x80\x02}r" + (5_000_000).to_bytes(4, "little") + b"."  # a dict, kept in the last of so many places
+    with pytest.raises(DataError, match="it asks for room for 5000000 things; refused"):
+        pickles.read(empty, HERE)
+    one = list(range(1000))
+    with pytest.raises(DataError, match="its lists are longer than it is; refused"):
+        pickles.read(pickle.dumps(dict.fromkeys(range(1000), one), 2), HERE)
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -153,3 +153,22 @@ def test_what_came_with_sentencepiece_leaves_with_it(tmp_path: Path) -> None:
         assert tokenizer(text).input_ids == [*task.source.encode(text), END]
         decoded = tokenizer.decode(task.target.encode(text), skip_special_tokens=True)
         assert decoded == task.target.decode([index for index in task.target.encode(text) if index != UNKNOWN])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x0a\x02\x15\x00",  # a piece that is cut off
+        b"\x0a\x05\x15" + bytes(4),  # a piece without a text
+        b"\x0a\x02\x08\x05",  # a number as its text
+        b"\x08\x05",  # a number as a piece
+        b"\x0a\x07\x0a\x01a\x10\x03\x18\x01",  # a score that is no float
+        b"\x08" + b"\xff" * 1_000_000,  # a number without an end: every byte of it would take longer than the last
+        b"\x0a\x03\x0a\x01a\x1a\x04\x12\x02ab",  # rules that are none
+    ],
+)
+def test_a_malformed_file_is_refused(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "bad.spm").write_bytes(data)
+    with pytest.raises(DataError, match=r"bad\.spm: expected .* of sentencepiece .*; fix: download it again") as told:
+        backend(tmp_path / "bad.spm")
+    assert "\n" not in str(told.value)

@@ -199,8 +199,8 @@ def test_a_work_queue_takes_one_call_at_a_time() -> None:
     code = """
 import threading, torch
 torch.set_num_threads(2)
-import saccade.kernels.compiled as compiled
-compiled.config.THREADING_LAYER = "workqueue"
+import saccade.kernels.jit as jit
+jit.config.THREADING_LAYER = "workqueue"
 from saccade.kernels import additive_scores
 from saccade.kernels.additive import scores_definition
 q, k, v = torch.randn(4, 9, 300), torch.randn(4, 9, 300), torch.randn(300)
@@ -211,6 +211,6 @@ def work():
         good.append(torch.allclose(additive_scores(q, k, v), wanted, atol=1e-4))
 threads = [threading.Thread(target=work) for _ in range(4)]
 [t.start() for t in threads]; [t.join() for t in threads]
-print(compiled.thread_layer(), len(good), all(good))
+print(jit.thread_layer(), len(good), all(good))
 """
     assert run(code) == "workqueue 120 True"

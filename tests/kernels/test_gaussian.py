@@ -44,11 +44,15 @@ def test_kernel_is_its_definition(size: tuple[int, int, int, int, int], alone: b
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_power_of_two(dtype: torch.dtype) -> None:
+    import numba
+
     from saccade.kernels import compiled_gaussian
 
+    raise_ = compiled_gaussian._raise  # a part: only compiled code may call it
+    powers = numba.njit(lambda scores, top: raise_(scores, top))
     exponents = torch.linspace(-125, 0, 5000, dtype=dtype)
     found = exponents.clone()
-    compiled_gaussian._raise(found.numpy(), np.float32(0))
+    powers(found.numpy(), np.float32(0))
     exact = exponents.double().exp2()
     torch.testing.assert_close(found.double(), exact, atol=0, rtol=2 * torch.finfo(dtype).eps)
 
@@ -75,6 +79,13 @@ def test_left_out_value_does_not_leak() -> None:
     found = gaussian_pool(query, key, value, others=True)
     value[0, 3] = 1e38
     assert gaussian_pool(query, key, value, others=True)[0, 3] == found[0, 3]
+
+
+def test_far_from_all_others_the_nearest_of_them_counts() -> None:
+    """Its own score, which is the largest there could be, must not be what the others are measured by."""
+    place = torch.tensor([[[0.0], [100.0], [230.0], [900.0]]])
+    value = torch.tensor([[[1.0], [2.0], [3.0], [4.0]]])
+    assert gaussian_pool(place, place, value, others=True).flatten().tolist() == [2.0, 1.0, 2.0, 3.0]
 
 
 def test_what_is_not_finite_shows() -> None:

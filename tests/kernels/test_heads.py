@@ -1,10 +1,12 @@
 """Attention of many heads in one kernel: equal to its definition, gradients included; dropout is fair and repeatable."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
 
-from saccade.kernels.heads import heads_on, pool_definition, pool_heads
+from saccade.kernels.heads import _drops, heads_on, pool_definition, pool_heads
 from saccade.kernels.runtime import kernels_on
 
 SIZES = [(1, 1, 1, 1, 16, 16), (2, 3, 5, 7, 16, 32), (3, 2, 17, 16, 32, 16), (2, 8, 16, 40, 32, 32), (1, 2, 33, 3, 64, 64)]
@@ -120,3 +122,66 @@ def test_what_it_does_not_take() -> None:
     assert not heads_on(query[0], key[0], value[0])
     assert not heads_on(query[:, :, :0], key, value)
     assert not heads_on(query.transpose(2, 3).contiguous().transpose(2, 3), key, value)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), 3e38, -3e38])
+@pytest.mark.parametrize("side", ["query", "key", "value"])
+@pytest.mark.parametrize("kind", ["open", "causal", "masked"])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_what_is_not_finite_is_not_hidden(bad: float, side: str, kind: str, dropout: float) -> None:
+    """One odd number in one head; the rest of the batch and of the heads stays as it was."""
+    given = [part.detach().clone() for part in made(2, 2, 5, 5, 16, 16)]
+    given[("query", "key", "value").index(side)][1, 0, 3, 7] = bad
+    allowed = None if kind != "masked" else torch.ones(5, 5, dtype=torch.bool).tril()
+    torch.manual_seed(0)
+    drops = _drops(dropout)
+    torch.manual_seed(0)
+    query, key, value = ours = [part.clone().requires_grad_() for part in given]
+    found = pool_heads(query, key, value, 0.3, allowed, causal=kind == "causal", dropout=dropout)
+    query, key, value = theirs = [part.clone().requires_grad_() for part in given]
+    expected = pool_definition(query, key, value, 0.3, allowed, kind == "causal", drops)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5, equal_nan=True)
+    assert bool(found[0].isfinite().all())
+    if math.isnan(bad) and side != "value":
+        assert not found[1, 0, 3].isfinite().any()
+    if kind != "open" and side != "query":  # of these the operator lets nothing through that is not finite
+        return
+    pull = torch.randn(found.shape)
+    for one, other in zip(torch.autograd.grad(found, ours, pull), torch.autograd.grad(expected, theirs, pull), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4, equal_nan=True)
+
+
+def test_loud_scores_are_those_of_the_definition() -> None:
+    """Far below where the loops begin to look for the largest: every weight would be zero."""
+    query, key, value = torch.full((1, 1, 2, 16), -1e19), torch.full((1, 1, 3, 16), 1e19), torch.randn(1, 1, 3, 16)
+    key[0, 0, 1] /= 10
+    found = pool_heads(query, key, value, 0.1)
+    torch.testing.assert_close(found, pool_definition(query, key, value, 0.1, None, False))
+    assert found.abs().sum() > 0
+
+
+@pytest.mark.parametrize("dropout", [0.25, 0.9, 0.9999, 0.999999])
+def test_the_mean_outlives_any_dropout(dropout: float) -> None:
+    torch.manual_seed(0)
+    query, value = torch.zeros(64, 4, 16, 16), torch.ones(64, 4, 512, 16)
+    found = pool_heads(query, torch.zeros(64, 4, 512, 16), value, 1.0, dropout=dropout)[..., 0]
+    assert bool(found.isfinite().all())
+    kept = max(1 - dropout, 1 / 65536)
+    deviation = ((1 - kept) / kept / 512 / found.numel()) ** 0.5
+    assert abs(float(found.mean()) - 1) < 6 * deviation
+
+
+def test_dropout_of_everything() -> None:
+    given = made(2, 2, 3, 4, 16, 16)
+    found = pool_heads(*given, 0.3, dropout=1.0)
+    assert found.abs().max() == 0
+    assert all(grad.abs().max() == 0 for grad in torch.autograd.grad(found.sum(), given))
+
+
+def test_the_plain_form_drops_what_the_kernel_drops() -> None:
+    given = made(3, 2, 5, 19, 16, 32)
+    torch.manual_seed(5)
+    drops = _drops(0.4)
+    torch.manual_seed(5)
+    found = pool_heads(*given, 0.3, dropout=0.4)
+    torch.testing.assert_close(found, pool_definition(*given, 0.3, None, False, drops), atol=1e-5, rtol=1e-5)

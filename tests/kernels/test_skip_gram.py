@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from saccade.errors import ShapeError
 from saccade.kernels.skip_gram import definition, descend
 
 RATE = 0.1
@@ -70,3 +71,26 @@ def test_nothing_to_do_is_nothing() -> None:
     inputs, outputs = tables(3, 4)
     for step in (descend, definition):
         assert step(inputs, outputs, none, none, none.reshape(0, 2), RATE).shape == (0,)
+
+
+@pytest.mark.parametrize("which", ["centers", "contexts", "negatives"])
+@pytest.mark.parametrize("wrong", [-100, -1, 6, 2**40])
+def test_words_that_there_are_not_are_refused(which: str, wrong: int) -> None:
+    inputs, outputs = tables(6, 4)
+    before = inputs.clone(), outputs.clone()
+    centers, contexts, negatives = pairs(6, 5)
+    {"centers": centers, "contexts": contexts, "negatives": negatives}[which].view(-1)[2] = wrong
+    with pytest.raises(ShapeError, match=f"{which}: expected words 0 … 5, got {wrong}"):
+        descend(inputs, outputs, centers, contexts, negatives, RATE)
+    assert torch.equal(inputs, before[0])
+    assert torch.equal(outputs, before[1])
+
+
+def test_tables_that_are_parts_of_others() -> None:
+    inputs, outputs = tables(6, 8)
+    given = pairs(6, 9)
+    expected = [part[:, ::2].contiguous() for part in (inputs, outputs)]
+    losses = definition(expected[0], expected[1], *given, RATE)
+    torch.testing.assert_close(descend(inputs[:, ::2], outputs[:, ::2], *given, RATE), losses)
+    torch.testing.assert_close(inputs[:, ::2], expected[0])
+    torch.testing.assert_close(outputs[:, ::2], expected[1])

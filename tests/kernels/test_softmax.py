@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from saccade.errors import ShapeError
 from saccade.kernels.softmax import cross_entropy_, cross_entropy_definition
 
 
@@ -45,3 +46,11 @@ def test_no_denormal_numbers() -> None:
     logits = 1000 * torch.randn(20, 300)
     cross_entropy_(logits, torch.zeros(300), torch.zeros(20, dtype=torch.int64), 0.0)
     assert ((logits == 0) | (logits.abs() > torch.finfo(torch.float32).tiny)).all()
+
+
+@pytest.mark.parametrize("wrong", [-100, -1, 5, 2**40])
+def test_targets_outside_are_refused_and_nothing_is_written(wrong: int) -> None:
+    logits = torch.zeros(3, 5)
+    with pytest.raises(ShapeError, match=f"expected 0 … 4, got {wrong}"):
+        cross_entropy_(logits, torch.zeros(5), torch.tensor([0, wrong, 1]), 0.0)
+    assert logits.abs().sum() == 0

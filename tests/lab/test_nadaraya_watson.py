@@ -1,5 +1,6 @@
 """The Nadaraya–Watson demo, as a user runs it."""
 
+import math
 import re
 import signal
 import subprocess
@@ -29,6 +30,20 @@ def test_demo_tells_measures_and_draws(tmp_path: Path) -> None:
     mean, fixed, learned = map(float, re.findall(r"^(?:constant|Gaussian).* (\d\.\d{4})$", done.stdout, re.MULTILINE))
     assert learned < fixed / 2 < fixed < mean
     assert ElementTree.fromstring(picture.read_text(encoding="utf-8")).tag.endswith("svg")
+
+
+def test_the_curve_and_the_errors_are_those_that_are_told() -> None:
+    """2 sin(x) + x^0.8, and mean squared distances from it, by a loop over plain numbers."""
+    x, y = lab.sample(40, 0.5, 3)
+    assert lab.sample(40, 0.0, 3)[1].tolist() == pytest.approx([2 * math.sin(a) + a**0.8 for a in x.tolist()], abs=1e-5)
+    grid = [lab.WIDEST * place / (lab.MEASURED - 1) for place in range(lab.MEASURED)]
+    for row, width in zip(lab.compare(x, y, 0.4), (math.inf, lab.FIXED, 0.4), strict=True):
+        total = 0.0
+        for place in grid:
+            weights = [math.exp(-(((place - a) / width) ** 2) / 2) for a in x.tolist()]
+            guess = sum(weight * b for weight, b in zip(weights, y.tolist(), strict=True)) / sum(weights)
+            total += (guess - 2 * math.sin(place) - place**0.8) ** 2
+        assert row.error == pytest.approx(total / len(grid), rel=1e-3)
 
 
 def test_help_is_there_without_torch() -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from saccade.errors import ShapeError
 from saccade.layers import cross_entropy
 from saccade.layers.cross_entropy import linear_cross_entropy
 
@@ -125,3 +126,36 @@ def test_nan_is_not_hidden() -> None:
     hidden, weight, bias, target = made(6, 4, 10)
     hidden[2, 1] = math.nan
     assert math.isnan(float(linear_cross_entropy(hidden, weight, bias, target)))
+
+
+@pytest.mark.parametrize("ignored", [-100, 0, 3])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_rows_that_do_not_count(ignored: int, smoothing: float) -> None:
+    hidden, weight, bias, target = made(12, 5, 7, torch.float64)
+    target[::3] = ignored
+    spoiled = hidden.clone()
+    spoiled[::3] = math.nan
+    spoiled, weight, bias = ours = [part.clone().requires_grad_() for part in (spoiled, weight, bias)]
+    theirs = [part.detach().clone().requires_grad_() for part in (hidden, weight, bias)]
+    loss = linear_cross_entropy(spoiled, weight, bias, target, smoothing, ignored)
+    settings = {"label_smoothing": smoothing, "ignore_index": ignored, "reduction": "sum"}
+    expected = F.cross_entropy(F.linear(*theirs), target, **settings)  # type: ignore[arg-type]
+    torch.testing.assert_close(loss, expected)
+    for one, other in zip(torch.autograd.grad(loss, ours), torch.autograd.grad(expected, theirs), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_all_rows_may_be_ignored() -> None:
+    hidden, weight, bias, target = made(4, 5, 7)
+    hidden.requires_grad_()
+    loss = linear_cross_entropy(hidden, weight, bias, torch.full_like(target, -100))
+    assert float(loss.detach()) == 0
+    assert torch.autograd.grad(loss, hidden)[0].abs().sum() == 0
+
+
+@pytest.mark.parametrize("wrong", [-1, 7, 2**40, -(2**40)])
+def test_a_target_outside_of_the_vocabulary_is_refused(wrong: int) -> None:
+    hidden, weight, bias, target = made(9, 5, 7)
+    target[4] = wrong
+    with pytest.raises(ShapeError, match=f"expected 0 … 6, got {wrong}"):
+        linear_cross_entropy(hidden, weight, bias, target)

@@ -50,6 +50,18 @@ def test_the_layer_is_reordered_with_its_input(pool: str) -> None:
 
 
 @pools
+def test_the_layer_is_its_formula(pool: str) -> None:
+    """x Λ − pool(x) Γ + b, set by set."""
+    layer, x = Equivariant(5, 4, pool), items()
+    expected = [
+        own @ layer.own.weight.T + layer.own.bias - PLAIN[pool](own) @ layer.common.weight.T
+        for own in x.split(SIZES.tolist())
+        if len(own)
+    ]
+    torch.testing.assert_close(layer(x, SIZES), torch.cat(expected), atol=1e-5, rtol=1e-5)
+
+
+@pools
 def test_one_set_alone_is_the_same_as_in_a_batch(pool: str) -> None:
     layer, x = Equivariant(5, 4, pool), items()
     together = layer(x, SIZES).split(SIZES.tolist())

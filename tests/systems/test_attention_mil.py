@@ -78,6 +78,15 @@ def test_pools_that_weigh_nothing_do_not_look() -> None:
     assert model("max").glance(batch()) == {}
 
 
+@pytest.mark.parametrize("pool", ["mean", "max"])
+def test_the_controls_are_what_their_names_say(pool: str) -> None:
+    made, found = model(pool), []
+    for bag in bags():
+        read = made.reader(torch.from_numpy(bag.items))
+        found.append(made.output(read.mean(0) if pool == "mean" else read.amax(0)))
+    torch.testing.assert_close(made(batch()), torch.stack(found), atol=1e-5, rtol=1e-5)
+
+
 def test_an_empty_bag_is_defined() -> None:
     sizes, x = torch.tensor([2, 0]), torch.randn(2, 6)
     for pool in (BagAttention(6, 4), GatedBagAttention(6, 4), bag_means, bag_maxima):

@@ -113,6 +113,13 @@ def test_binary_features_count_once() -> None:
     torch.testing.assert_close(made(one), made(other))
 
 
+@each
+def test_it_attends_where_words_are_weighed_against_each_other(name: str, given: dict[str, Any]) -> None:
+    made, long = labeler(name, given), batch([1])  # of seven words
+    weights = [look.detach().flatten() for look in made.glance(long).values()]
+    assert systems.attends(name, made.config) == any(float(one.max() - one.min()) > 1e-3 for one in weights)
+
+
 def test_where_it_looked_is_what_it_weighed_by() -> None:
     made = labeler("document_attention", {})
     seen = made.glance(batch())

@@ -133,5 +133,6 @@ def test_gates_become_a_scene() -> None:
 def test_scores_are_also_given_by_group() -> None:
     task = fitted()
     scores = task.evaluate(model(task), pictures(12), SearchConfig())
+    assert set(scores["all"]) <= set(task.metrics(task.config))
     assert scores["all"]["examples"] == 12
     assert scores["even"]["examples"] == 6

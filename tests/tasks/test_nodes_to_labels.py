@@ -79,6 +79,7 @@ def test_scores_count_the_nodes_that_are_asked_for() -> None:
     task = fitted()
     made, nodes = model(task), graph().test.tolist()
     scores = task.evaluate(made, nodes, SearchConfig())
+    assert set(scores["all"]) <= set(task.metrics(task.config))
     said = task.answers(made, nodes, SearchConfig())
     right = [task.labels.names[label] == one for label, one in zip(graph().labels[nodes], said, strict=True)]
     assert scores["all"]["examples"] == 2

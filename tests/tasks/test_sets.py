@@ -89,6 +89,7 @@ def test_scores_come_apart_by_group_in_their_order() -> None:
     task = sets_to_numbers.Task.fit(sets_to_numbers.Config(), WORDS, Splits(examples, [], []))
     model = trained(deep_sets.Model(deep_sets.Config(widths=(8, 6)), **task.sizes()), task, examples, 60)
     scores = task.evaluate(model, examples, GREEDY)
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "size 4", "size 3", "size 2", "size 1"]
     said = task.answers(model, examples, GREEDY)
     right = np.mean([own.target == text for own, text in zip(examples, said, strict=True)])
@@ -97,6 +98,38 @@ def test_scores_come_apart_by_group_in_their_order() -> None:
     assert task.judged(scores) == [scores["all"]["exact"], -scores["all"]["mae"]]
     bins = task.by_length(examples, said)
     assert [(row["shortest"], row["examples"]) for row in bins] == [(1, 10), (2, 10), (3, 10), (4, 10)]
+
+
+def test_errors_of_numbers_are_in_their_own_units_and_those_of_each_size_too() -> None:
+    """What a plain loop over single sets finds; numbers are learned divided by their size, but not told so."""
+    examples = [Pair(pair.source, f"{100 * int(pair.target)}") for pair in pairs()]
+    task = sets_to_numbers.Task.fit(sets_to_numbers.Config(), WORDS, Splits(examples, [], []))
+    model = deep_sets.Model(deep_sets.Config(widths=(8, 6)), **task.sizes()).eval()
+    with torch.no_grad():
+        alone = [float(model(task.corpus([one]).batch([0]))) * task.scale.size for one in examples]
+    errors = [abs(value - float(one.target)) for value, one in zip(alone, examples, strict=True)]
+    assert task.evaluate(model, examples, GREEDY)["all"]["mae"] == pytest.approx(np.mean(errors), rel=1e-4)
+    said = task.answers(model, examples, GREEDY)
+    for row in task.by_length(examples, said):
+        own = [n for n, one in enumerate(examples) if row["shortest"] <= len(one.source.split()) <= row["longest"]]
+        gaps = [abs(float(said[n]) - float(examples[n].target)) for n in own]
+        assert row["examples"] == len(own)
+        assert row["mae"] == pytest.approx(np.mean(gaps))
+
+
+def test_choices_are_scored_set_by_set() -> None:
+    found = bags()
+    task = sets_to_items.Task.fit(sets_to_items.Config(), WORDS, Splits(found, [], []))
+    model = set_outlier.Model(set_outlier.Config(width=6), **task.sizes()).eval()
+    corpus = task.corpus(found)
+    with torch.no_grad():
+        batches = [corpus.batch([n]) for n in range(len(found))]
+        right = [int(model(batch).argmax()) == int(batch.label) for batch in batches]
+        losses = [float(model.loss(batch)) for batch in batches]
+    scores = task.evaluate(model, found, GREEDY)["all"]
+    assert scores["accuracy"] == pytest.approx(np.mean(right))
+    assert scores["loss"] == pytest.approx(np.mean(losses), rel=1e-4)
+    assert scores["chance"] == 0.25
 
 
 def test_a_line_is_a_set_and_an_empty_line_the_empty_one() -> None:
@@ -144,6 +177,7 @@ def test_the_odd_one_is_learned_and_shown() -> None:
     task.examples = lambda: Splits(found, [], found)
     model = trained(set_outlier.Model(set_outlier.Config(width=8), **task.sizes()), task, found, 60, 0.01)
     scores = task.evaluate(model, found, GREEDY)["all"]
+    assert set(scores) == set(task.metrics(task.config))
     assert (scores["accuracy"], scores["chance"], scores["examples"]) == (1.0, 0.25, 12)
     assert task.answers(model, found, GREEDY) == [str(n % 4) for n in range(12)]
     best, empty = task.predict(model, ["test#2", ""], SearchConfig(method="beam", n_best=2), looks=True)
@@ -198,10 +232,32 @@ def test_what_was_given_or_never_seen_does_not_come(shop: tuple[sets_to_words.Ta
 def test_ranks_stand_beside_two_controls(shop: tuple[sets_to_words.Task, set_expansion.Model]) -> None:
     task, model = shop
     scores = task.evaluate(model, [Pair("dog", "bone"), Pair("cat", "fish"), Pair("cat", "zebra")], GREEDY)
+    assert set(scores) == {"all", *task.parts}
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "by frequency", "by chance"]
     assert scores["all"]["mrr"] == pytest.approx(2 / 3)  # what was never seen cannot be found
     assert max(scores["by chance"]["mrr"], scores["by frequency"]["mrr"]) < scores["all"]["mrr"]
     assert task.answers(model, [Pair("dog", "")], GREEDY) == ["bone"]
+
+
+def test_ranks_are_among_the_words_that_were_not_given(shop: tuple[sets_to_words.Task, set_expansion.Model]) -> None:
+    """By hand from the model's own scores: special tokens and given words are no candidates, for the controls as well."""
+    task, model = shop
+    examples = [Pair("dog", "fish"), Pair("man woman", "banana"), Pair("cat", "zebra")]
+    own, frequent = [], []
+    for one in examples[:2]:
+        given = task.tokenizer.encode(one.source)
+        with torch.no_grad():
+            scores = model(task.corpus([one]).batch([0]))[0].tolist()
+        target = task.tokenizer.encode(one.target)[0]
+        others = [word for word in range(4, task.tokenizer.size) if word not in given]
+        own.append(1 + sum(scores[word] > scores[target] for word in others))
+        frequent.append(1 + sum(word < target for word in others))
+    found = task.evaluate(model, examples, GREEDY)
+    assert found["all"]["mrr"] == pytest.approx(sum(1 / rank for rank in own) / 3)
+    assert found["by frequency"]["mrr"] == pytest.approx(sum(1 / rank for rank in frequent) / 3)
+    words = task.tokenizer.size - 4
+    assert found["by chance"]["mrr"] == pytest.approx(2 / 3 * sum(1 / rank for rank in range(1, words + 1)) / words)
 
 
 def test_the_words_that_belong_are_shown(shop: tuple[sets_to_words.Task, set_expansion.Model]) -> None:

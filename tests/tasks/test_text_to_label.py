@@ -82,6 +82,7 @@ def test_scores_of_all_and_of_each_group() -> None:
     task = fitted()
     made = model(task)
     scores = task.evaluate(made, PAIRS, SearchConfig())
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "long", "short"]
     assert [part["examples"] for part in scores.values()] == [4, 1, 2]
     said = task.answers(made, PAIRS, SearchConfig())
@@ -92,6 +93,14 @@ def test_scores_of_all_and_of_each_group() -> None:
     assert counts.sum() == 4
     assert np.trace(counts) == sum(right)
     assert sum(row["examples"] for row in task.by_length(PAIRS, said)) == 4
+
+
+def test_accuracy_by_length_is_of_the_words_of_the_text() -> None:
+    bins = fitted().by_length(PAIRS, ["2", "1", "2", "2"])
+    assert bins == [
+        {"shortest": 1, "longest": 3, "examples": 2, "accuracy": 1.0},
+        {"shortest": 4, "longest": 9, "examples": 2, "accuracy": 0.0},
+    ]
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "macro_f1", "auc", "loss"])

@@ -5,10 +5,11 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
+import sacrebleu
 import torch
 
 from saccade.data import tokenizers
@@ -17,6 +18,7 @@ from saccade.data.text import padded
 from saccade.data.tokenizers import END, UNKNOWN
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
+from saccade.search import forced, search
 from saccade.systems.bahdanau import Config as ModelConfig
 from saccade.systems.bahdanau import Model
 from saccade.systems.transformer import Config as TransformerConfig
@@ -253,9 +255,30 @@ def test_n_best_are_in_order_and_not_the_same() -> None:
 # Scores
 
 
+def test_each_group_starts_from_its_own_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In training, in search, and where loss is told."""
+    pairs = [Pair(source, target, group) for source, target in (("ein", "a"), ("alt", "old")) for group in ("de", "fr")]
+    task = Task.fit(Config(starts="group", shared=True), tokenizers.Config(kind="char", size=300), Splits(pairs, [], []))
+    tokens = {group: task.target.encode(f"<{group}>")[0] for group in ("de", "fr")}
+    assert len({UNKNOWN, END, *tokens.values()}) == 4
+    first = task.corpus(pairs).batch([0, 1, 2, 3]).first
+    assert first is not None
+    assert first.tolist() == [tokens[pair.group] for pair in pairs]
+    asked: list[list[int]] = []
+
+    def spy(*given: Any, first: list[int], **words: Any) -> Any:
+        asked.append(first)
+        return search(*given, first=first, **words)
+
+    monkeypatch.setattr(text_to_text, "search", spy)
+    list(task.predict(model(task), ["ein", "alt"], GREEDY, groups=("fr", "de")))
+    assert asked == [[tokens["fr"]] * 2, [tokens["de"]] * 2]
+
+
 def test_groups_add_up_to_the_whole() -> None:
     task = fitted()
     scores = task.evaluate(model(task), PAIRS, GREEDY)
+    assert set(scores["all"]) == set(task.metrics(task.config))
     assert list(scores) == ["all", "long", "short"]
     assert [scores[name]["examples"] for name in scores] == [5, 2, 2]
     named = [pair for pair in PAIRS if pair.group]
@@ -294,6 +317,49 @@ def test_loss_is_that_of_the_examples_one_by_one(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(text_to_text, "BATCH_TOKENS", 25)
     assert task.loss(made, PAIRS)[0] == pytest.approx(expected, rel=1e-5)
     assert task.loss(made, PAIRS[::-1])[0] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["loss", "bleu"])
+def test_perplexity_is_of_the_mean_over_the_tokens_of_each_group(metric: Literal["loss", "bleu"]) -> None:
+    """Each pair by itself, without padding, token by token as the writer gives them; END is one of them."""
+    task = fitted(metric=metric)
+    made = model(task)
+    losses: dict[str, list[float]] = {"all": []}
+    for pair in PAIRS:
+        source, lengths = padded([task.source.encode(pair.source)])
+        answer = [*task.target.encode(pair.target), END]
+        logs = forced(made, made.read(source, lengths), [answer])[0].log_probs
+        for name in {"all", pair.group}:
+            losses.setdefault(name, []).extend((-logs).tolist())
+    scores = task.evaluate(made, PAIRS, GREEDY)
+    for name, part in scores.items():
+        assert part["loss"] == pytest.approx(np.mean(losses[name]), rel=1e-4)
+        assert part["perplexity"] == pytest.approx(np.exp(np.mean(losses[name])), rel=1e-4)
+    assert "perplexity" not in fitted().evaluate(made, PAIRS, GREEDY)["all"]
+
+
+@pytest.mark.parametrize("tokenize", ["none", "13a", "char"])
+def test_overlap_is_sacrebleus_with_the_tokens_of_the_config(tokenize: Literal["none", "13a", "char"]) -> None:
+    """Of the whole, of each group and of each length; the signature says how."""
+    task = fitted(metric="bleu", bleu_tokens=tokenize)
+    written = ["a house", "the old-house, at the lake", "lake", "odl", "a lake , at the old house."]
+
+    def expected(chosen: list[int]) -> tuple[float, float]:
+        texts, references = [written[i] for i in chosen], [[PAIRS[i].target for i in chosen]]
+        bleu = sacrebleu.corpus_bleu(texts, references, tokenize=tokenize, force=True).score
+        return bleu, sacrebleu.corpus_chrf(texts, references).score
+
+    scores = task.scores(model(task), PAIRS, written)
+    for name, chosen in (("all", [0, 1, 2, 3, 4]), ("long", [1, 4]), ("short", [0, 2])):
+        assert (scores[name]["bleu"], scores[name]["chrf"]) == expected(chosen)
+    bins = task.by_length(PAIRS, written)
+    assert [(row["shortest"], row["longest"], row["examples"]) for row in bins] == [(1, 1, 2), (2, 2, 1), (3, 5, 2)]
+    for row, chosen in zip(bins, ([2, 3], [0], [1, 4]), strict=True):
+        assert (row["bleu"], row["chrf"]) == expected(chosen)
+        assert row["exact"] == sum(written[i] == PAIRS[i].target for i in chosen) / len(chosen)
+    assert f"|tok:{tokenize}|" in task.bleu_signature()
+    assert task.signatures()["bleu"] == task.bleu_signature()
+    assert fitted().signatures() == {}
 
 
 def test_scores_do_not_depend_on_dropout_or_on_gradients() -> None:
@@ -427,3 +493,27 @@ def test_right_is_what_the_words_spell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "predict", written)
     scores = task.evaluate(model(task), [Pair("one", "Yes, sir"), Pair("two", "Never")], SearchConfig())
     assert scores["all"]["exact"] == 0.5
+
+
+def test_with_very_many_hypotheses_fewer_inputs_are_searched_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, sizes = fitted(), list[int]()
+    made = model(task)
+    read = Model.read
+
+    def counted(self: Model, source: torch.Tensor, lengths: torch.Tensor) -> object:
+        sizes.append(len(source))
+        return read(self, source, lengths)
+
+    monkeypatch.setattr(Model, "read", counted)
+    inputs = ["ein Haus"] * 64
+    for width in (4, 16, 64, 1000):
+        list(task.predict(made, inputs, SearchConfig(method="beam", beam=width, max_length=1)))
+        assert sum(sizes) == 64
+        assert max(sizes) == (64 if width <= 16 else min(64, 8000 * 16 // width // 8))
+        sizes.clear()
+
+
+@pytest.mark.parametrize("metric", ["exact", "loss", "bleu"])
+def test_the_scores_of_each_metric_are_known_before(metric: str) -> None:
+    task = fitted(metric=metric)
+    assert set(task.evaluate(model(task), PAIRS, GREEDY)["all"]) == set(Task.metrics(task.config))

@@ -222,7 +222,24 @@ def test_other_settings_are_found_out(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "checkpoints")
     with pytest.raises(UsageError, match=r"train.steps: 2 → 3"):
         other.check()
-    other.clear()
+    other.begin_anew()
+    assert other.due("test")
+    assert other.kept("test") is not None  # which stands until the new one has a checkpoint
+    other.complete("test", Quiet())
     other.check()
-    assert other.kept("test") is None
-    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    assert not other.due("test")
+    assert other.kept("test") is not None
+
+
+@pytest.mark.usefixtures("put_back")
+def test_a_cell_that_is_begun_anew_and_interrupted_goes_on(tmp_path: Path) -> None:
+    settings = tiny("train.steps=5", "train.rate=0.02")
+    whole = Cell(tmp_path / "whole", "a", 0, settings).complete("test", Quiet())
+    before = Cell(tmp_path / "run", "a", 0, tiny("train.steps=2")).complete("test", Quiet())
+    cell = Cell(tmp_path / "run", "a", 0, settings)
+    cell.begin_anew()
+    with pytest.raises(Interrupted, match=r"stopped at step 3, checkpoint written; the same command \(without --fresh\)"):
+        cell.complete("test", StopAt(3), fresh=True)
+    assert (cell.anew, cell.kept("test")) == (True, before)
+    assert cell.complete("test", Quiet())["scores"] == whole["scores"]
+    assert not cell.due("test")

@@ -6,13 +6,14 @@ import json
 import math
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from saccade.data.examples import Splits
+from saccade.data.examples import PARTS
 from saccade.data.text import TextBatch
 from saccade.errors import DataError, SaccadeError, UsageError
 from saccade.systems import bahdanau
@@ -206,11 +207,21 @@ def test_a_changed_config_is_refused_by_its_key(tmp_path: Path) -> None:
         train(tmp_path, tiny("train.steps=6"), Quiet())
 
 
-def test_changed_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+CHANGED = {
+    "train": lambda pairs: [*pairs[1:], pairs[0]],
+    "valid": lambda pairs: [replace(pairs[0], target=pairs[1].target), *pairs[1:]],
+    "test": lambda pairs: [*pairs[:-1], replace(pairs[-1], group="other")],
+}
+
+
+@pytest.mark.parametrize("parts", [["train"], ["valid"], ["test"], ["valid", "test"]])
+def test_changed_data_is_refused_by_its_part(parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started(tmp_path)
     whole = Run.open(tmp_path).splits()
-    monkeypatch.setattr(Run, "splits", lambda self: Splits([*whole.train[1:], whole.train[0]], whole.valid, whole.test))
-    with pytest.raises(DataError, match="the training data has changed") as error:
+    other = replace(whole, **{part: CHANGED[part](getattr(whole, part)) for part in parts})
+    monkeypatch.setattr(Run, "splits", lambda self: other)
+    others = f", the {PARTS[parts[1]]} data, too" if parts[1:] else ""
+    with pytest.raises(DataError, match=f"the {PARTS[parts[0]]} data has changed{others}; bring it back") as error:
         train(tmp_path, tiny("train.steps=6"), Quiet(), resume=True)
     assert error.value.exit_code == 3
 

@@ -234,7 +234,7 @@ def test_restored_moments_are_copies_and_stale_ones_go() -> None:
     one = trainer()
     next(one.steps())
     kept = {name: value.clone() for name, value in optimizer_tensors(one.model, one.optimizer).items()}
-    given = dict(kept)
+    given = {name: value.clone() for name, value in kept.items()}
     restore_optimizer(one.model, one.optimizer, given)
     next(one.steps())
     assert equal(given, kept)

@@ -24,6 +24,7 @@ from saccade.attention.quarantine import clean, either, poison
 from saccade.attention.score import Prepared, Score
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
+from saccade.kernels.graph import widened
 from saccade.kernels.neighborhoods import Graph, as_graph
 
 
@@ -119,9 +120,9 @@ def attend_edges(
     if context is None:
         found = look()
         context = _pool(drop(found[1], dropout) if dropout > 0 else found[1], value, at)
-        attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(found, saw, at))
+        attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(found, saw, at, value.dtype))
     else:
-        attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(look(), saw, at))
+        attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(look(), saw, at, value.dtype))
     looks.record(attended)
     return attended
 
@@ -129,9 +130,9 @@ def attend_edges(
 def _look(
     query: Tensor, key: Tensor, at: Positions, score: Score, normalize: Normalizer, mask: Mask | None, leading: torch.Size
 ) -> tuple[Tensor, Tensor]:
-    """Scores and weights of all edges, (…, E)."""
+    """Scores and weights of all edges, (…, E), half precision widened: small weights of many edges add up."""
     target, source = at.query, at.key
-    scores = score.pairs(query[..., target, :], key[..., source, :], at).expand(*leading, -1)
+    scores = widened(score.pairs(query[..., target, :], key[..., source, :], at)).expand(*leading, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask.allows(at), -math.inf)
     noise = 1 - torch.rand(*leading, at.queries, dtype=torch.float64, device=query.device) if normalize.draws else None
@@ -142,16 +143,18 @@ def _look(
 
 
 def _pool(weights: Tensor, value: Tensor, at: Positions) -> Tensor:
-    pooled = weights[..., None] * value[..., at.key, :]
-    return value.new_zeros(*weights.shape[:-1], at.queries, value.shape[-1]).index_add(-2, at.query, pooled)
+    dtype, value = value.dtype, widened(value)
+    pooled = widened(weights)[..., None] * value[..., at.key, :]
+    empty = value.new_zeros(*weights.shape[:-1], at.queries, value.shape[-1])
+    return empty.index_add(-2, at.query, pooled).to(dtype)
 
 
-def _spoil(found: tuple[Tensor, Tensor], saw: Tensor | None, at: Positions) -> tuple[Tensor, Tensor]:
-    """NaN for the weights of targets that saw what is not finite."""
+def _spoil(found: tuple[Tensor, Tensor], saw: Tensor | None, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """NaN for the weights of targets that saw what is not finite; all in the values' own dtype."""
     scores, weights = found
     if saw is not None:
         weights = torch.where(saw.expand(*weights.shape[:-1], -1)[..., at.query], math.nan, weights)
-    return scores, weights
+    return scores.to(dtype), weights.to(dtype)
 
 
 def bags(sizes: Int[Tensor, " B"]) -> Int[Tensor, "2 E"]:

@@ -12,7 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from saccade.kernels import chances
 from saccade.kernels.heads import heads_on, pool_heads
+from saccade.kernels.runtime import traced
 
 # Up to this many pairs a sample and head, the plain form is quicker than the fused kernel.
 SHORT_PAIRS = 192 * 192
@@ -88,7 +90,7 @@ def _plain(block: Block) -> Tensor:
         triangle = flat[0].new_full((block.query.shape[-2], block.key.shape[-2]), -math.inf).triu(1)
         bias = triangle if bias is None else bias + triangle
     learns = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (*flat, bias))
-    if learns or block.dropout > 0 or (bias is not None and bias.dim() > 2):
+    if learns or traced() or block.dropout > 0 or (bias is not None and bias.dim() > 2):
         context = _whole(flat[0], flat[1], flat[2], block.scale, bias, leading, block.dropout)
     else:
         context = _piecewise(flat[0], flat[1], flat[2], block.scale, bias)
@@ -132,10 +134,6 @@ def _closed(bias: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 def drop(weights: Tensor, chance: float) -> Tensor:
-    """Dropout in steps of 1/65536: one 64-bit draw decides four weights, five times as quick as torch's own on a CPU."""
-    if chance >= 1:
-        return weights * 0
-    count = weights.numel()
-    draws = torch.empty(-(-count // 4), dtype=torch.int64, device=weights.device).random_(-(1 << 63), None)
-    kept = (draws.view(torch.int16)[:count] >= round(chance * 65536) - 32768).view(weights.shape)
-    return weights * kept.to(weights.dtype).mul_(1 / (1 - chance))
+    """Dropout in steps of 1/65536, five times as quick as torch's own on a CPU."""
+    kept = chances.kept(1, weights.numel(), chance, weights.device).view(weights.shape)
+    return weights * kept.to(weights.dtype).mul_(chances.rounded(chance)[1])

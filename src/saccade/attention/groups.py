@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from saccade.kernels.graph import widened
+
 
 class Group(ABC):
     """The reductions that a normalizer may use."""
@@ -78,6 +80,10 @@ class Segments(Group):
         self.target = target
         self.count = count
 
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Softmax among the segment's edges."""
+        return super().softmax(widened(scores)).to(scores.dtype)
+
     def total(self, values: Tensor) -> Tensor:
         """The segment's sum, (…, E)."""
         return self.collect(values)[..., self.target]
@@ -91,11 +97,12 @@ class Segments(Group):
     def running(self, values: Tensor) -> Tensor:
         """The cumulative sum among the segment's edges, in the order in which they are listed."""
         order = self.target.argsort(stable=True)
-        sums = values[..., order].cumsum(-1)
+        sums = widened(values)[..., order].cumsum(-1)
         starts = self.target.bincount(minlength=self.count).cumsum(0) - self.target.bincount(minlength=self.count)
         before = torch.nn.functional.pad(sums, (1, 0))[..., starts][..., self.target]
-        return sums[..., order.argsort()] - before
+        return (sums[..., order.argsort()] - before).to(values.dtype)
 
     def collect(self, values: Tensor) -> Tensor:
         """The segment's sum, (…, N)."""
-        return values.new_zeros((*values.shape[:-1], self.count)).index_add(-1, self.target, values)
+        wide = widened(values)
+        return wide.new_zeros((*wide.shape[:-1], self.count)).index_add(-1, self.target, wide).to(values.dtype)

@@ -10,13 +10,18 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
+from saccade.kernels.runtime import traced
+
 # Tensors found finite, and the version they had: a decoder shows the same keys and values at every step.
 _found: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
 def finite(*tensors: Tensor) -> bool:
-    """Whether all numbers are finite, at the price of one pass over them (a sum that overflows counts as not)."""
-    return all(_finite(tensor) for tensor in tensors)
+    """Whether all numbers are known to be finite, at the price of one pass over them (a sum that overflows counts as not).
+
+    While torch traces, numbers cannot be asked for: nothing is known then.
+    """
+    return not traced() and all(_finite(tensor) for tensor in tensors)
 
 
 def _finite(tensor: Tensor) -> bool:

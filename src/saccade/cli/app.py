@@ -56,7 +56,7 @@ def train(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Directory of the run; else runs/NAME.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that directory.", metavar="")] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete the run in that directory and begin anew.", metavar="")
+        bool, typer.Option("--fresh", help="Begin anew; the run there stays until the new one has a checkpoint.", metavar="")
     ] = False,
     data_dir: DataDir = None,
     json: Json = False,
@@ -179,7 +179,7 @@ def compare(
     split: Annotated[
         str | None, typer.Option("--split", help="test, valid or train of the first run; else test if there is any.")
     ] = None,
-    samples: Annotated[int, typer.Option("--samples", min=10, help="Resampled tests.")] = 1000,
+    samples: Annotated[int, typer.Option("--samples", min=10, max=100_000, help="Resampled tests.")] = 1000,
     beam: Annotated[int | None, typer.Option("--beam", min=1, help="Search all runs with such a beam.")] = None,
     lengths: Annotated[
         bool, typer.Option("--lengths", help="Also compare on short and on long inputs apart.", metavar="")
@@ -207,7 +207,9 @@ def look(
     to: Annotated[str | None, typer.Option("--to", help="The language, of a run that writes several.")] = None,
     attention: Annotated[str | None, typer.Option("--look", help="Which attention, where there are several.")] = None,
     head: Annotated[int | None, typer.Option("--head", min=0, help="Which head; else their mean.")] = None,
-    width: Annotated[int | None, typer.Option("--width", min=16, help="Columns of the picture in the terminal.")] = None,
+    width: Annotated[
+        int | None, typer.Option("--width", min=16, max=10_000, help="Columns of the picture in the terminal.")
+    ] = None,
     color: Annotated[
         bool | None, typer.Option("--color/--no-color", help="Else what the terminal can do.", metavar="")
     ] = None,
@@ -225,12 +227,16 @@ def reproduce(
     words: Words = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where the runs go; else runs/NAME.")] = None,
     rows: Annotated[str | None, typer.Option("--rows", help="Only these, such as global-dot,local-m; else all.")] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="How many; else what the table says.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, max=1000, help="How many; else what the table says.")
+    ] = None,
     show: Annotated[bool, typer.Option("--show", help="Show what there is, train nothing.", metavar="")] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A few steps and one seed of all, into runs/NAME-quick.", metavar="")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete these runs first and begin anew.", metavar="")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Train all anew; each run stays until its new one has a checkpoint.", metavar="")
+    ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.", metavar="")] = False,
     into: Annotated[
         Path | None, typer.Option("--into", help="Write it into this page, between <!-- table: NAME --> and its end.")
@@ -272,8 +278,8 @@ def vectors(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Learn vectors, and write them into this file.")] = None,
     near: Annotated[str | None, typer.Option("--near", help="List the words that are nearest to this one.")] = None,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="With --near: how many words.")] = 10,
-    width: Annotated[int, typer.Option("--width", min=1, help="Numbers of a vector.")] = 100,
-    window: Annotated[int, typer.Option("--window", min=1, help="How far a neighbor may be.")] = 5,
+    width: Annotated[int, typer.Option("--width", min=1, max=10_000, help="Numbers of a vector.")] = 100,
+    window: Annotated[int, typer.Option("--window", min=1, max=1000, help="How far a neighbor may be.")] = 5,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often the texts are read.")] = 5,
     min_count: Annotated[int, typer.Option("--min-count", min=1, help="How often a word must occur.")] = 5,
     lower: Annotated[bool, typer.Option("--lower", help="Turn texts to lower case first.", metavar="")] = False,

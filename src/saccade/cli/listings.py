@@ -15,6 +15,7 @@ from saccade import recipes as all_recipes
 from saccade import systems as all_systems
 from saccade.cli import streams
 from saccade.data import known
+from saccade.inputs import amount
 from saccade.view.labels import visible
 
 
@@ -121,7 +122,7 @@ def data_show(name: str, data_dir: str | None, *, machine: bool) -> None:
     print(f"{name}: {item.about}\nlicence: {item.licence}\naddress: {item.address or 'none is known'}")
     print("generated when it is needed: no files" if item.generated else f"note: {item.note or 'none'}")
     for row in rows:
-        print(f"{row['status']:8} {known.amount(row['bytes']):>9}  {visible(row['file'])}")
+        print(f"{row['status']:8} {amount(row['bytes']):>9}  {visible(row['file'])}")
 
 
 def data_get(name: str, data_dir: str | None) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import fmean
 
 from saccade.errors import DataError
+from saccade.inputs import require_regular
 from saccade.training import files
 from saccade.training.tables import Grid, Line
 
@@ -107,6 +108,7 @@ def _parts(path: Path, title: str) -> tuple[str, str]:
     """What stands before and after the table's place in a page; its end, where it has none yet."""
     first, last = _markers(title)
     try:
+        require_regular(path, "name a page with --into")
         page = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error}); name a page, in UTF-8, with --into") from None

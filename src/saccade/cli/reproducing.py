@@ -9,6 +9,7 @@ from saccade.cli import pages, verbs
 from saccade.errors import UsageError
 from saccade.training import tables
 from saccade.training.cells import Cell
+from saccade.training.interrupts import Interrupted
 from saccade.training.progress import watcher
 from saccade.training.tables import Grid, Line
 
@@ -43,9 +44,11 @@ def reproduce(
     count, hasty = seeds or (1 if quick else None), QUICK if quick else ()
     parts = [(row, grid.cells(row, count, [*hasty, *words], folder)) for row in grid.chosen(rows)]
     cells = _in_order(cells for _, cells in parts)
-    _prepare(cells, fresh=fresh)
     if not show:
-        _carry_out(grid, cells, machine=machine)
+        grid.check(parts, fresh=fresh)
+    _prepare(cells, fresh=fresh, show=show)
+    if not show:
+        _carry_out(grid, cells, fresh=fresh, machine=machine)
     lines = [tables.line(grid, row, own) for row, own in parts]
     if machine:
         print(json.dumps(_facts(title, grid, lines)))
@@ -64,25 +67,36 @@ def _in_order(parts: Iterable[Sequence[Cell]]) -> list[Cell]:
     return sorted(cells.values(), key=lambda cell: cell.seed)
 
 
-def _prepare(cells: Sequence[Cell], *, fresh: bool) -> None:
-    """Delete what is to be made anew; else find out what was made otherwise."""
+def _prepare(cells: Sequence[Cell], *, fresh: bool, show: bool) -> None:
+    """Mark what is to be made anew; else find out what was made otherwise."""
     for cell in cells:
         if fresh:
-            cell.clear()
-        else:
+            cell.begin_anew()
+        elif show or not cell.anew:
             cell.check()
 
 
-def _carry_out(grid: Grid, cells: Sequence[Cell], *, machine: bool) -> None:
-    """Train and score every cell that is not finished."""
+def _carry_out(grid: Grid, cells: Sequence[Cell], *, fresh: bool, machine: bool) -> None:
+    """Train and score every cell that is not finished; a table that cannot even begin anew stays what it was."""
+    marked = [cell for cell in cells if cell.anew] if fresh else []
+    try:
+        _complete(grid, cells, fresh=fresh, machine=machine)
+    except BaseException as error:
+        if all(cell.anew for cell in marked) and not isinstance(error, Interrupted):
+            for cell in marked:
+                cell.spare()
+        raise
+
+
+def _complete(grid: Grid, cells: Sequence[Cell], *, fresh: bool, machine: bool) -> None:
     for number, cell in enumerate(cells, 1):
-        if cell.kept(grid.split) is None:
+        if cell.due(grid.split):
             if machine:
                 facts = {"event": "cell", "cell": number, "cells": len(cells), "row": cell.row, "seed": cell.seed}
                 print(json.dumps({**facts, "run": str(cell.path)}), flush=True)
             watching = watcher(machine=machine)
             watching.note(f"cell {number} of {len(cells)}: {cell.row}, seed {cell.seed} ({cell.path})")
-            value = grid.value(cell.complete(grid.split, watching))
+            value = grid.value(cell.complete(grid.split, watching, fresh=fresh))
             watching.note(f"{pages.metric(grid)} {pages.number(grid, value)} on {grid.split}")
 
 

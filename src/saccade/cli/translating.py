@@ -10,12 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from saccade import config, systems, tasks
+from saccade import config, inputs, systems, tasks
 from saccade.cli import by_length, streams, verbs
 from saccade.data.examples import Pair
 from saccade.errors import DataError, UsageError
 from saccade.evaluation.text import paired_bootstrap
 from saccade.search import Config as SearchConfig
+from saccade.search.config import MOST
 from saccade.tasks.text_to_text import WINDOW
 from saccade.training.run import Run
 
@@ -28,6 +29,8 @@ def search_of(
 ) -> SearchConfig:
     """The run's search with what the options say; a beam of one is greedy search."""
     table = config.plain(verbs.search_config(run, words, n_best))
+    if beam is not None and beam > MOST:
+        raise UsageError(f"--beam: expected at most {MOST}, got {beam}; choose a narrower one")
     if beam is not None:
         if beam < n_best:
             raise UsageError(f"--n-best: expected at most the beam ({beam}), got {n_best}; widen --beam")
@@ -96,11 +99,11 @@ def windows(stream: BinaryIO, name: str) -> Iterator[list[str]]:
     A file comes in large pieces, which are quick; a person who types, or a slow program, gets each answer at once.
     """
     if not _can_wait(stream):
-        lines = verbs.decoded(stream, name)
+        lines = verbs.decoded(inputs.lines(stream, name), name)
         while window := list(islice(lines, WINDOW)):
             yield window
         return
-    arriving, window = _Arriving(stream.fileno()), []
+    arriving, window = _Arriving(stream.fileno(), name), []
     for line in verbs.decoded(arriving, name):
         window.append(line)
         if len(window) == WINDOW or not arriving.ready():
@@ -122,8 +125,8 @@ def _can_wait(stream: BinaryIO) -> bool:
 class _Arriving:
     """Whole lines of a descriptor, read without a buffer that would hide what has arrived."""
 
-    def __init__(self, number: int) -> None:
-        self.number, self.rest, self.over = number, b"", False
+    def __init__(self, number: int, name: str) -> None:
+        self.number, self.name, self.rest, self.over = number, name, b"", False
 
     def __iter__(self) -> Iterator[bytes]:
         while True:
@@ -137,6 +140,7 @@ class _Arriving:
                     yield line
                 return
             else:
+                inputs.require_line(self.rest, self.name)
                 chunk = os.read(self.number, CHUNK)
                 self.rest, self.over = self.rest + chunk, not chunk
 
@@ -162,6 +166,7 @@ def compare(
     if len(paths) < 2:
         raise UsageError("compare: expected two runs or more; the first is what the others are compared with")
     runs = [_writer(path) for path in paths]
+    searches = [verbs.search_config(run, words) for run in runs]
     splits = runs[0].splits()
     split = split or ("test" if splits.test else "valid")  # where there is no test data, what was held out
     pairs = verbs.part_of(splits, split)
@@ -170,7 +175,8 @@ def compare(
     for path, run in zip(paths[1:], runs[1:], strict=True):
         _tell_other_data(f"{path}: learned from other data than {paths[0]}", _learned_from(runs[0]), _learned_from(run))
     tasks = [run.task() for run in runs]
-    texts = {str(path): _answers(run, task, pairs, words) for path, run, task in zip(paths, runs, tasks, strict=True)}
+    asked = zip(paths, runs, tasks, searches, strict=True)
+    texts = {str(path): _answers(run, task, pairs, search) for path, run, task, search in asked}
     told = paired_bootstrap(texts, [pair.target for pair in pairs], tasks[0].config.bleu_tokens, samples)
     signature = tasks[0].bleu_signature()
     bins = {name: tasks[0].by_length(pairs, found) for name, found in texts.items()} if lengths else {}
@@ -211,9 +217,9 @@ def _show(told: Mapping[str, Mapping[str, float | None]], about: str, signature:
     print(f"  {signature}")
 
 
-def _answers(run: Run, task: Any, pairs: Sequence[Pair], words: Sequence[str]) -> list[str]:
+def _answers(run: Run, task: Any, pairs: Sequence[Pair], search: SearchConfig) -> list[str]:
     model, _ = run.model(task)
-    found: list[str] = task.answers(model, pairs, verbs.search_config(run, words))
+    found: list[str] = task.answers(model, pairs, search)
     return found
 
 

@@ -11,19 +11,23 @@ from typing import Any, BinaryIO
 
 from torch import nn
 
-from saccade import config, systems, tasks
+from saccade import config, inputs, systems, tasks
 from saccade import data as datasets
 from saccade.cli import by_length, streams
 from saccade.config import Table
 from saccade.data.examples import Splits
+from saccade.data.files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search import Config as SearchConfig
+from saccade.search.config import MOST
 from saccade.tasks.prediction import Prediction
+from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
-from saccade.training.run import Run, Which
+from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
+from saccade.training.soundness import usable
 from saccade.training.train import train as train_run
 from saccade.training.trained import Trained
 from saccade.view import pictures
@@ -49,23 +53,27 @@ def train(
 ) -> None:
     """Train, and say what to do next."""
     use(data_dir)
-    table, path = _named(name, out, begun=resume or fresh)
+    table, path = _named(name, out, resume=resume, fresh=fresh)
     run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
         asked = ASKED.get(tasks.load(systems.load(run.settings.system).TASK).DATA, "TEXT")
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
             asked = asked.replace("test#", "valid#")
-        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", f"look {path} {asked} --out look.html")):
+        look = [f"look {path} {asked} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
+        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", *look)):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 
-def _named(name: str, out: Path | None, *, begun: bool) -> tuple[Table, Path]:
+def _named(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[Table, Path]:
     """The settings that a name stands for, and the run's directory, which may be that of a run that was begun."""
-    if (Path(name) / "config.toml").is_file():
-        if not begun and out is None:
+    if os.path.isdir(name) and holds_run(Path(name)):
+        if not (resume or fresh) and out is None:
             raise UsageError(f"{name}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
-        return config.read(Path(name) / "config.toml"), out or Path(name)
+        place = resumable(Path(name)) if resume else seat(Path(name))
+        if resume:
+            require_same_files(place)
+        return config.read(place / "config.toml"), out or Path(name)
     table = base(name)
     stem = Path(name).stem if name.endswith(".toml") else name
     if out is None and not NAME.fullmatch(stem):
@@ -103,6 +111,8 @@ def evaluate(
     if len(examples) == 0:
         fix = "give some with --data" if task.kept() is None else "say in the column split of its nodes which are for what"
         raise DataError(f"{path}: its {split} data is empty; {fix}, or choose another --split")
+    if getattr(run.settings.data, "skip_bad", False):
+        examples = usable(task, examples, split or "test", run.settings.data, to_stderr)
     model, found = run.model(task, which_of(which))
     texts = task.answers(model, examples, search)
     scores, signatures = task.scores(model, examples, texts), task.signatures()
@@ -207,7 +217,7 @@ def predict(
         model, _ = run.model(task, which_of(which))
         streams.as_utf8()
         name = "standard input" if file == "-" else file
-        lines = decoded(stream, name)
+        lines = decoded(inputs.lines(stream, name), name)
         if tasks.load(systems.load(run.settings.system).TASK).DATA == "texts":
             lines = without_columns(lines, name)
         try:
@@ -235,15 +245,26 @@ def opened(file: str) -> AbstractContextManager[BinaryIO]:
         if sys.stdin is None or sys.stdin.closed:
             raise UsageError("there is no standard input; name a file")
         return nullcontext(sys.stdin.buffer)
+    fix = "name a text file, or - for standard input"
     try:
+        # What another program writes into a pipe, or a person types, comes to an end, and is read as it comes.
+        if not (Path(file).is_fifo() or _is_terminal(Path(file))):
+            inputs.require_regular(Path(file), fix)
         return Path(file).open("rb")
     except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror}); name a text file, or - for standard input") from None
+        raise DataError(f"{file}: cannot be read ({error.strerror}); {fix}") from None
 
 
-def decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
+def _is_terminal(path: Path) -> bool:
+    if not path.is_char_device():
+        return False
+    with path.open("rb", buffering=0) as file:
+        return file.isatty()
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
     """The lines, without their ends."""
-    for number, line in enumerate(stream, 1):
+    for number, line in enumerate(lines, 1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
@@ -279,8 +300,13 @@ def look(
         pictures.kind_of(target)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
+    run = Run.open(path)
+    if not systems.attends(run.settings.system, run.settings.model):
+        what = f"{run.settings.system}, as this run is configured, weighs nothing against anything"
+        raise UsageError(f"{path}: expected a run with attention to show, but {what}; see: saccade systems")
+    search = search_config(run, (), n_best)
     trained = Trained.open(path, which_of(which))
-    trace = trained.look(texts, search_config(trained.run, (), n_best), to=to)
+    trace = trained.look(texts, search, to=to)
     for target in out:
         for written in pictures.save_picture(trace, target, look=attention, head=head):
             print(written)
@@ -308,14 +334,18 @@ def search_config(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConf
     over = config.words(words)
     if set(over) - {"search"}:
         raise UsageError(f"only search.… can be changed for a trained run, got {', '.join(sorted(set(over) - {'search'}))}")
-    table = {**config.plain(run.settings.search), **over.get("search", {})}
+    given = over.get("search", {})
+    table = {**config.plain(run.settings.search), **given}
+    if n_best > MOST:
+        raise UsageError(f"--n-best: expected at most {MOST}, got {n_best}; ask for fewer")
     if n_best > 1:
         table["n_best"] = n_best
         if table["method"] == "greedy":
             table["method"] = "beam"
-        table["beam"] = max(table["beam"], n_best)
+        if "beam" not in given:  # a beam that was asked for stays, and what it is too narrow for is told
+            table["beam"] = max(table["beam"], n_best)
     search = config.build(SearchConfig, table, "search")
-    search.heed(over.get("search", {}))
+    search.heed(given)
     return search
 
 

@@ -1,6 +1,5 @@
 """Vectors of words: learned from texts and written, or asked which words are near each other."""
 
-import gzip
 import json
 import sys
 import time
@@ -13,6 +12,7 @@ from saccade.cli.verbs import decoded
 from saccade.data import tokenizers, vectors
 from saccade.data.tokenizers import SPECIALS
 from saccade.errors import DataError, UnknownName, UsageError
+from saccade.inputs import lines, opened
 from saccade.layers import skip_gram
 from saccade.tasks.starting_vectors import progress
 
@@ -68,8 +68,8 @@ def _note(text: str) -> None:
 
 def _lines(file: Path) -> Iterator[str]:
     try:
-        with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
-            yield from decoded(stream, str(file))
+        with opened(file, "name text files, or .gz of them") as stream:
+            yield from decoded(lines(stream, str(file)), str(file))
     except (OSError, EOFError, zlib.error) as error:
         told = getattr(error, "strerror", None) or error
         raise DataError(f"{file}: cannot be read ({told}); name text files, or .gz of them") from None

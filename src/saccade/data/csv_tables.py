@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import DataError
+from saccade.inputs import require_regular
 
 
 class CsvTable:
@@ -16,6 +17,7 @@ class CsvTable:
     def __init__(self, path: Path, wanted: tuple[str, ...]) -> None:
         self.path, self.wanted = path, wanted
         try:
+            require_regular(path, "name a CSV file")
             with path.open(encoding="utf-8-sig", newline="") as file:
                 header, *self.rows = [row for row in csv.reader(file, strict=True) if row] or [[]]
         except (OSError, UnicodeDecodeError, csv.Error) as error:

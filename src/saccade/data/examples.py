@@ -3,11 +3,14 @@
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+PARTS = {"train": "training", "valid": "validation", "test": "test"}  # of a data set, and what each is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,13 @@ class Pair:
     source: str
     target: str
     group: str = ""
+    files: tuple[str, ...] = field(default=(), compare=False, repr=False, kw_only=True)
+    """Where it was read: a file, or two of parallel text, and the line."""
+    number: int = field(default=0, compare=False, repr=False, kw_only=True)
+
+    def where(self, side: int = 0) -> str:
+        """The file of a side and the line, if it was read from one."""
+        return f"{self.files[min(side, len(self.files) - 1)]}:{self.number}" if self.files else ""
 
     def line(self) -> str:
         """The pair as a line of a file has it."""
@@ -59,8 +69,9 @@ class Bag:
 
     def content(self) -> Iterator[bytes]:
         """All that is learned from."""
-        yield f"{self.items.shape} {self.target}\0{self.group}\0".encode()
+        yield f"{self.items.shape} {self.target}\0{self.group}\0".encode("utf-8", "surrogatepass")
         yield np.ascontiguousarray(self.items).tobytes()
+        yield b"" if self.marks is None else np.ascontiguousarray(self.marks).tobytes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,8 +92,23 @@ class Picture:
 
     def content(self) -> Iterator[bytes]:
         """All that is learned from."""
-        yield f"{self.pixels.shape} {self.target}\0{self.group}\0".encode()
+        yield f"{self.pixels.shape} {self.target}\0{self.group}\0".encode("utf-8", "surrogatepass")
         yield np.ascontiguousarray(self.pixels).tobytes()
+
+
+def place(example: Any, number: int, side: int = 0) -> str:
+    """What an example is called in a message: its file and line, or its number, counted from 1, and its name."""
+    if isinstance(example, Pair):
+        return example.where(side) or f"example {number}"
+    return f"example {number} ({example.name})" if getattr(example, "name", "") else f"example {number}"
+
+
+def digest(content: Iterable[bytes]) -> str:
+    """A short name for exactly this content."""
+    found = hashlib.sha256()
+    for part in content:
+        found.update(part)
+    return found.hexdigest()[:16]
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
@@ -111,10 +137,10 @@ class Splits:
     valid: Sequence[Any]
     test: Sequence[Any]
 
-    def fingerprint(self) -> str:
-        """A short name for exactly these examples to learn from, in this order."""
-        digest = hashlib.sha256()
-        for example in self.train:
-            for part in example.content():
-                digest.update(part)
-        return digest.hexdigest()[:16]
+    def fingerprint(self) -> dict[str, str]:
+        """A short name for exactly the examples of each part, in their order: all that is read and to be said."""
+        return {name: digest(chain.from_iterable(example.content() for example in part)) for name, part in self.parts()}
+
+    def parts(self) -> list[tuple[str, Sequence[Any]]]:
+        """Each part with its name."""
+        return [(name, getattr(self, name)) for name in PARTS]

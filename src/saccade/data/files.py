@@ -10,7 +10,6 @@ Files are UTF-8, with or without a byte order mark, with LF or CRLF. Empty lines
 """
 
 import difflib
-import gzip
 import hashlib
 import json
 import os
@@ -19,12 +18,13 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from saccade.config import Count, Share
 from saccade.data.examples import Pair, Splits
 from saccade.errors import DataError, UsageError
+from saccade.inputs import content as content_of
 
 MOST_HELD_OUT = 2000
 SIDES = ("source", "target")
@@ -103,11 +103,13 @@ def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -
         first = 2
     if not rows:
         raise DataError(f"{spec}: expected examples, got a header only")
+    names = tuple(map(str, paths))
     good: list[Pair] = []
     bad: list[str] = []
     for number, row in enumerate(rows, first):
         try:
-            good.append(_within(parse(row), config))
+            pair = _within(parse(row), config)
+            good.append(replace(pair, files=names, number=number))
         except _BadLine as error:
             place = f"{paths[min(error.side, len(paths) - 1)]}:{number}: {error.problem}"
             if not config.skip_bad:
@@ -194,12 +196,9 @@ def _rows(paths: Sequence[Path]) -> list[Row]:
 def _lines(path: Path) -> list[bytes]:
     """The lines of a file without their ends."""
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            content: bytes = file.read()
+        content = content_of(path, f"known: {FORMATS}")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file{_nearest(path)}") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: expected a file, got a directory; known: {FORMATS}") from None
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
     foreign = FOREIGN.get(content[:2])

@@ -9,7 +9,6 @@ is then listed from source to target and back, with the same features. Self loop
 so is an edge that is listed again, unless edges have features: then it is an error, for nobody could tell which one holds.
 """
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from saccade.config import Share
 from saccade.data.csv_tables import CsvTable
-from saccade.data.examples import in_order, place_of
+from saccade.data.examples import digest, in_order, place_of
 from saccade.data.pickles import Csr
 from saccade.errors import DataError, UsageError
 
@@ -45,13 +44,14 @@ class GraphData:
     """The nodes' names; empty: their numbers."""
     edge_features: NDArray[np.float32] | None = None
 
-    def fingerprint(self) -> str:
-        """A short name for exactly this graph, and the nodes to learn from."""
-        digest = hashlib.sha256()
-        arrays = (*self.features[:3], self.labels, self.edge_index, self.train, self.edge_features)
-        for array in arrays:
-            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()[:16]
+    def fingerprint(self) -> dict[str, str]:
+        """A short name for exactly these nodes of each part with their labels; the graph is part of what is learned from."""
+        graph = (*self.features[:3], self.edge_index, self.edge_features)
+        arrays = [np.ascontiguousarray(array).tobytes() for array in graph if array is not None]
+        names = "\0".join((*self.classes, "", *self.nodes)).encode("utf-8", "surrogatepass")
+        parts = {name: getattr(self, name) for name in SPLITS}
+        own = {name: [nodes.tobytes(), self.labels[nodes].tobytes()] for name, nodes in parts.items()}
+        return {name: digest([*own[name], *([names, *arrays] if name == "train" else [])]) for name in SPLITS}
 
 
 @dataclass(frozen=True, kw_only=True)

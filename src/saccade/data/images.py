@@ -7,6 +7,7 @@ Every picture is scaled to one size, and cut at the longer side where it is not 
 """
 
 import hashlib
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +22,14 @@ from saccade.config import Positive, Share
 from saccade.data.csv_tables import CsvTable
 from saccade.data.examples import Picture, Splits
 from saccade.errors import DataError, UsageError
+from saccade.inputs import amount, most_unpacked, require_regular, too_much
 
 MOST_HELD_OUT = 2000
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 FORMATS = "a folder with a folder of pictures for each label, or a CSV file with the columns path and label"
 MODES = {1: "L", 3: "RGB"}
+BYTES = 4  # of a pixel while a picture is read
+MOST_PIXELS = 2 * (Image.MAX_IMAGE_PIXELS or 0)  # beyond which Pillow opens none
 
 Pixels = NDArray[np.uint8]
 
@@ -81,15 +85,31 @@ def pixels_of(path: Path, shape: tuple[int, int, int]) -> Pixels:
 def opened(path: Path, channels: int) -> Image.Image:
     """A picture's file, upright, on white, in gray (1 channel) or in colors (3)."""
     try:
-        with Image.open(path) as image:
+        require_regular(path, "name a picture (png, jpg …)")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the bound is ours
+            file = Image.open(path)
+        with file as image:
+            _require_small(path, image.size)
             return _on_white(_in_bytes(ImageOps.exif_transpose(image))).convert(MODES[channels])
     except FileNotFoundError:
         raise DataError(f"{path}: no such picture") from None
+    except DataError:
+        raise
+    except Image.DecompressionBombError:
+        raise DataError(f"{path}: expected a picture of at most {MOST_PIXELS:,} pixels, got more; make it smaller") from None
     except UnidentifiedImageError:
         raise DataError(f"{path}: expected a picture (png, jpg …), got something else; mend it or take it away") from None
     except Exception as error:  # Pillow has no one error for a broken file: its decoders raise what they like
         told = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
         raise DataError(f"{path}: cannot be read as a picture ({told}); mend it or take it away") from None
+
+
+def _require_small(path: Path, size: tuple[int, int]) -> None:
+    """Refuse a picture that would fill the memory, by the size that it says it has, before its pixels are unpacked."""
+    unpacked, most = BYTES * size[0] * size[1], most_unpacked(path.stat().st_size)
+    if unpacked > most:
+        raise too_much(path, most, f"{amount(unpacked)} ({size[0]} × {size[1]} pixels)")
 
 
 def _in_bytes(image: Image.Image) -> Image.Image:

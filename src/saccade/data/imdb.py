@@ -14,6 +14,7 @@ from typing import Literal
 from saccade.data import known
 from saccade.data.examples import Pair, Splits, place_of
 from saccade.errors import DataError
+from saccade.inputs import bounded
 
 NAME = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d{1,9}_(10|[1-9])\.txt)", re.ASCII)
 BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -47,7 +48,7 @@ def _reviews(path: Path) -> Iterator[tuple[str, str, str, str, str]]:
     found = 0
     try:
         # Not tarfile's own "r|xz", which takes a file that was cut short for its end.
-        with lzma.open(path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
+        with bounded(lzma.open(path), path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
             for member in archive:
                 match = NAME.fullmatch(member.name)
                 content = archive.extractfile(member) if match and member.isreg() and member.size <= LARGEST else None

@@ -5,7 +5,6 @@ user's cache. What its files must be is written in known.toml, with their sizes 
 """
 
 import functools
-import gzip
 import hashlib
 import os
 import secrets
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from saccade.errors import DataError, UnknownName, UsageError
+from saccade.inputs import amount, content
 
 SCHEMES = ("http", "https")
 TIMEOUT = 30.0  # seconds without a byte
@@ -81,7 +81,7 @@ def lookup(name: str) -> Known:
 def unzipped(path: Path) -> bytes:
     """What a gzipped file of a data set holds."""
     try:
-        return gzip.decompress(path.read_bytes())
+        return content(path)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error}); download it again, or take it from where it was whole") from None
 
@@ -191,14 +191,6 @@ def _digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""
-
-
-def amount(size: int) -> str:
-    """So many bytes, in a unit that is easily read."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"
 
 
 def named(files: Collection[str]) -> str:

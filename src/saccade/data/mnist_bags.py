@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from saccade.config import Amount, Count, Positive
 from saccade.data.examples import Bag, Splits
 from saccade.data.mnist import pictures
+from saccade.data.sets import held_out
 from saccade.errors import UsageError
 
 NAMES = ("negative", "positive")
@@ -46,11 +47,11 @@ class Config:
 
 def load(config: Config) -> Splits:
     """All bags."""
-    learned, tested = pictures(config.corpus, "train"), pictures(config.corpus, "test")
+    training, validation = held_out(pictures(config.corpus, "train"))
     return Splits(
-        list(_made(*learned, config.bags, config, (config.seed, 0))),
-        list(_made(*learned, config.valid_bags, config, (config.seed, 1))),
-        list(_made(*tested, config.test_bags, config, (0, 2))),
+        list(_made(*training, config.bags, config, (config.seed, 0))),
+        list(_made(*validation, config.valid_bags, config, (config.seed, 1))),
+        list(_made(*pictures(config.corpus, "test"), config.test_bags, config, (0, 2))),
     )
 
 

@@ -8,6 +8,7 @@ Anything else is refused.
 import io
 import math
 import pickle
+import pickletools
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +101,8 @@ class _Reader(pickle.Unpickler):
 def read(data: bytes, path: Path) -> Any:
     """What a pickle holds: an array, a `Csr`, or a dict of lists; the path is for messages."""
     try:
-        return _plain(_Reader(io.BytesIO(data), encoding="latin1").load())
+        _require_modest(data)
+        return _plain(_Reader(io.BytesIO(data), encoding="latin1").load(), len(data))
     except _Refused as error:
         raise DataError(
             f"{path}: expected a pickle of plain arrays, but {error}; refused, take the published file"
@@ -112,12 +114,22 @@ def read(data: bytes, path: Path) -> Any:
         ) from None
 
 
-def _plain(thing: Any) -> Any:
+def _require_modest(data: bytes) -> None:
+    """Refuse places of a memory that no pickle of this size can fill: the reader makes room for all places up to them."""
+    for code, argument, _ in pickletools.genops(data):
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > len(data):
+            raise _Refused(f"it asks for room for {argument} things")
+
+
+def _plain(thing: Any, size: int) -> Any:
     if isinstance(thing, _Array):
         return _array(thing)
     if isinstance(thing, _Matrix):
         return _matrix(thing)
     if isinstance(thing, dict):
+        # A list may stand in a pickle once and be meant a thousand times.
+        if sum(len(value) for value in thing.values()) > size:
+            raise _Refused("its lists are longer than it is")
         return {_whole(key): [_whole(entry) for entry in value] for key, value in thing.items()}
     raise _Refused(f"it holds a {type(thing).__name__.lstrip('_')}")
 

@@ -16,6 +16,7 @@ from typing import Literal
 from saccade.data import known
 from saccade.data.examples import Pair, Splits
 from saccade.errors import DataError, UnknownName, UsageError
+from saccade.inputs import bounded
 
 Lines = list[tuple[str, str]]  # English, the other language
 
@@ -102,7 +103,7 @@ def _lines(name: str, archive: str, member: str) -> Lines:
 
 def _text(path: Path, member: str) -> str:
     try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.read(member).decode("utf-8-sig").replace("\r\n", "\n")
+        with zipfile.ZipFile(path) as archive, bounded(archive.open(member), path) as file:
+            return file.read().decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: expected a zip with {member} in UTF-8 ({error}); download it again") from None

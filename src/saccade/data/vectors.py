@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import DataError, UsageError
+from saccade.inputs import lines, opened
 
 Vectors = NDArray[np.float32]
 FORM = "expected a word and its numbers"
+DIGITS = 10  # of a count that a first line tells, fewer than these
 
 
 def read(path: Path, wanted: Collection[str] | None = None) -> tuple[list[str], Vectors]:
@@ -25,7 +27,7 @@ def read(path: Path, wanted: Collection[str] | None = None) -> tuple[list[str], 
     if first is None:
         raise DataError(f"{path}: {FORM} on each line, got an empty file")
     header = first[1].split()
-    headed = len(header) == 2 and all(part.isdecimal() for part in header)
+    headed = len(header) == 2 and all(part.isdecimal() and len(part) < DIGITS for part in header)
     width = int(header[1]) if headed else len(header) - 1
     found: dict[str, Vectors] = {}
     for number, line in rows if headed else itertools.chain([first], rows):
@@ -52,8 +54,8 @@ def _vector(numbers: Sequence[str], path: Path, number: int) -> Vectors:
 def _rows(path: Path) -> Iterator[tuple[int, str]]:
     """The lines with their numbers; empty ones are passed over."""
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+        with opened(path, "name a text file of vectors") as file:
+            for number, line in enumerate(lines(file, str(path)), 1):
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip(" \r\n")
                 if text:
                     yield number, text

@@ -7,6 +7,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 BINS = 10  # of confidence, for the calibration error
+# What `label_scores` may give.
+LABEL_SCORES = ("examples", "accuracy", "macro_f1", "loss", "calibration", "auc")
 TINY = 1e-12  # the least probability whose logarithm counts
 
 

@@ -37,7 +37,9 @@ def paired_bootstrap(
     texts: Mapping[str, Sequence[str]], references: Sequence[str], tokenize: Tokenize, samples: int = 1000
 ) -> dict[str, dict[str, float | None]]:
     """BLEU of each system; its mean and half its 95 % interval over resampled tests; and p, how likely a difference to the
-    first as large as this one is by chance (Koehn 2004), as sacreBLEU computes it. Always the same samples."""
+    first as large as this one is by chance (Koehn 2004), as sacreBLEU computes it. Always the same samples.
+
+    Of no difference at all p is 1: sacreBLEU asks for samples that differ by more than that, and finds none."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.significance import PairedTest
 
@@ -54,7 +56,8 @@ def paired_bootstrap(
         else:
             os.environ["SACREBLEU_SEED"] = before
     rows: Any = next(rows for name, rows in found.items() if name != "System")
+    chances = [1.0 if row.score == rows[0].score and row.p_value is not None else row.p_value for row in rows]
     return {
-        name: {"bleu": row.score, "mean": row.mean, "interval": row.ci, "p": row.p_value}
-        for name, row in zip(texts, rows, strict=True)
+        name: {"bleu": row.score, "mean": row.mean, "interval": row.ci, "p": p}
+        for name, row, p in zip(texts, rows, chances, strict=True)
     }

@@ -2,15 +2,18 @@
 
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from saccade import inputs
 from saccade.config import build, plain
+from saccade.data.files import SURROGATE
 from saccade.data.imported import Imported
 from saccade.data.tokenizers import SPECIALS, UNKNOWN, Backend
 from saccade.errors import DataError, UsageError
@@ -31,36 +34,45 @@ Sides = tuple[Imported, Imported, Vocabulary, Vocabulary]
 
 def import_marian(path: Path, out: Path) -> Run:
     """The run in `out` that is the Marian model in `path`."""
-    table = {**_defaults(), **_json(path / "config.json")}
+    table = _json(path / "config.json")
+    told = marian.published(table, path / "config.json")
+    said = _said(path, table)
+    search, banned = _search(said, told), _banned(said)
     given = _weights(path)
-    config = marian.config_of(table)
-    source, target, source_rows, target_rows = _sides(path, table)
-    generation = _json(path / "generation_config.json") if (path / "generation_config.json").exists() else {}
-    ends = "end" if _ends(path, table) else "open"
+    config = marian.config_of(told)
+    _require_rows(path, told, given)
+    source, target, source_rows, target_rows = _sides(path, told)
+    ends = "end" if _ends(path, told) else "open"
     words = {"metric": "bleu", "longest": max(1, config.longest - 1), "source_ends": ends}
     task_config = build(TaskConfig, words, "task")
     task = Task(task_config, source, target)
+    with torch.device("meta"):  # sizes that the weights do not have would fill the memory
+        wanted = Model(config, **task.sizes()).state_dict()
+    arranged = _arranged(path / WEIGHTS, wanted, given, source_rows, target_rows, banned)
     model = Model(config, **task.sizes())
-    banned = _banned({**table, **generation})
-    model.load_state_dict(_arranged(model.state_dict(), given, source_rows, target_rows, banned))
+    model.load_state_dict(arranged)
     settings = resolve(
         {
             "system": "transformer",
             "model": plain(config),
             "tokens": {"kind": "imported", "size": max(source.size, target.size)},
             "task": plain(task_config),
-            "search": _search({**table, **generation}),
+            "search": search,
         }
     )
     _require_empty(out)
     with locked(out):
-        run = Run.create(out, settings)
-        task.save(out)
-        for name in SPM:
-            if (path / name).exists():
-                shutil.copy(path / name, out / name)
+        run = Run.create(out, settings).keep(lambda folder: _save(task, path, folder))
         run.checkpoints.save(0, {"model": model.state_dict()}, {"imported": str(path.resolve())}, best=True)
     return run
+
+
+def _save(task: Task, path: Path, folder: Path) -> None:
+    """The tokenizers, and the files that they were made from, which an export hands on."""
+    task.save(folder)
+    for name in SPM:
+        if (path / name).exists():
+            shutil.copyfile(path / name, folder / name)
 
 
 def _require_empty(out: Path) -> None:
@@ -68,29 +80,25 @@ def _require_empty(out: Path) -> None:
         raise UsageError(f"{out}: expected a new or empty directory for the run, got one in use; choose another --out")
 
 
-def _defaults() -> dict[str, Any]:
-    """What a config.json leaves out because it is the library's default."""
-    return {
-        "max_position_embeddings": 1024,
-        **{f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in (("layers", 12), ("ffn_dim", 4096))},
-        **{f"{side}_attention_heads": 16 for side in ("encoder", "decoder")},
-        "d_model": 1024,
-        "vocab_size": 58101,
-        "pad_token_id": 58100,
-        "eos_token_id": 0,
-        "decoder_start_token_id": 58100,
-    }
-
-
 def _json(path: Path) -> dict[str, Any]:
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        table = json.loads(inputs.text(path, "download it again"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); name the directory of a MarianMTModel") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON ({error}); fix: download it again") from None
     if not isinstance(table, dict):
         raise DataError(f"{path}: expected a JSON object, got {type(table).__name__}; fix: download it again")
+    return table
+
+
+def _ids(path: Path) -> dict[str, int]:
+    """A vocabulary: tokens and their ids."""
+    table = _json(path)
+    for token, index in table.items():
+        if type(index) is not int or index < 0 or SURROGATE.search(token):
+            got = f"{index!r:.40} for {token[:40]!r}"
+            raise DataError(f"{path}: expected whole numbers from 0 on as ids of texts, got {got}; fix: download it again")
     return table
 
 
@@ -101,50 +109,55 @@ def _weights(path: Path) -> dict[str, Tensor]:
         fix = f'python -c "{CONVERT.format(path)}"'
         raise DataError(f"{path}: expected {WEIGHTS}, got {got}; convert it: {fix}")
     try:
+        inputs.require_regular(file, "download it again")
         return load_file(file)
     except (OSError, SafetensorError) as error:
         raise DataError(f"{file}: cannot be read ({error}); fix: download it again") from None
 
 
+def _require_rows(path: Path, told: marian.Published, given: Mapping[str, Tensor]) -> None:
+    """Vocabularies that are not those of the weights are refused before they are listed."""
+    sizes = {"source": ("vocab_size", told.vocab_size)}
+    sizes["target"] = ("decoder_vocab_size", told.decoder_vocab_size) if told.decoder_vocab_size else sizes["source"]
+    for side, (field, size) in sizes.items():
+        matrix = marian.found(f"{side}_embedding.weight", given)
+        if matrix.dim() != 2 or len(matrix) != size:
+            got = f"{size}, where {WEIGHTS} has a matrix of {tuple(matrix.shape)}"
+            raise DataError(f"{path / 'config.json'}: {field}: expected as many as rows, got {got}; fix: download it again")
+
+
 def _arranged(
+    file: Path,
     wanted: Mapping[str, Tensor],
     given: Mapping[str, Tensor],
     source: Vocabulary,
     target: Vocabulary,
     banned: Collection[int],
 ) -> dict[str, Tensor]:
-    """The weights under our names, those of tokens in our order."""
+    """The weights under our names, those of tokens in our order; `wanted` tells what shapes they must have."""
     marian.check(given, wanted)
     found = {name: marian.found(name, given) for name in wanted}
-    for name in ("target_embedding.weight", "output.weight"):
-        found[name] = target.arranged(found[name])
-    found["source_embedding.weight"] = source.arranged(found["source_embedding.weight"])
-    found["output.bias"] = target.biases(found["output.bias"][0], banned)
+    of_tokens = {"target_embedding.weight": target, "output.weight": target, "source_embedding.weight": source}
     for name, tensor in wanted.items():
-        if found[name].shape != tensor.shape:
-            expected, got = tuple(tensor.shape), tuple(found[name].shape)
+        expected = (of_tokens[name].size, *tensor.shape[1:]) if name in of_tokens else tuple(tensor.shape)
+        expected = (1, target.size) if name == "output.bias" else expected
+        if (got := tuple(found[name].shape)) != expected:
             raise DataError(
-                f"{WEIGHTS}: {marian.their_name(name)}: expected {expected}, got {got}; fix: take config.json of it"
+                f"{file}: {marian.their_name(name)}: expected {expected}, got {got}; fix: take config.json of it"
             )
+    for name, vocabulary in of_tokens.items():
+        found[name] = vocabulary.arranged(found[name])
+    found["output.bias"] = target.biases(found["output.bias"][0], banned)
     return found
 
 
-def _banned(table: Mapping[str, Any]) -> set[int]:
-    """Ids that the model must never write; a ban of several tokens in a row has no counterpart here."""
-    rows = table.get("bad_words_ids") or []
-    for row in rows:
-        if len(row) != 1:
-            raise DataError(f"bad_words_ids: expected single tokens, got {row}; fix: leave it out of generation_config.json")
-    return {row[0] for row in rows}
-
-
-def _sides(path: Path, table: Mapping[str, Any]) -> Sides:
+def _sides(path: Path, table: marian.Published) -> Sides:
     """Tokenizers and vocabularies of both sides."""
-    size, target_size = table["vocab_size"], table.get("decoder_vocab_size") or table["vocab_size"]
+    size, target_size = table.vocab_size, table.decoder_vocab_size or table.vocab_size
     if all((path / name).exists() for name in (*SPM, "vocab.json")):
         backends = [sentencepiece.backend(path / name) for name in SPM]
         own = path / "target_vocab.json"
-        ids = [_json(path / "vocab.json"), _json(own if own.exists() else path / "vocab.json")]
+        ids = [_ids(path / "vocab.json"), _ids(own if own.exists() else path / "vocab.json")]
     elif (path / "tokenizer.json").exists():
         backends = [_backend(path / "tokenizer.json")] * 2
         ids = [backends[0].get_vocab(with_added_tokens=True)] * 2
@@ -155,24 +168,25 @@ def _sides(path: Path, table: Mapping[str, Any]) -> Sides:
         raise DataError(
             f"{path}: expected source.spm, target.spm and vocab.json, or tokenizer.json; fix: download them, too"
         )
-    target = in_our_order(ids[1], _special(path, ids[1], table), target_size)
+    where = f"{path / 'config.json'}: "
+    target = in_our_order(ids[1], _special(path, ids[1], table), target_size, where)
     # Of a vocabulary of its own, what is special to the reader is known by its name.
-    source = target if ids[0] == ids[1] else in_our_order(ids[0], _special(path, ids[0], table, named=True), size)
+    source = target if ids[0] == ids[1] else in_our_order(ids[0], _special(path, ids[0], table, named=True), size, where)
     return Imported(backends[0], source.tokens), Imported(backends[1], target.tokens), source, target
 
 
-def _ends(path: Path, table: Mapping[str, Any]) -> bool:
+def _ends(path: Path, table: marian.Published) -> bool:
     """Whether a source ends with the token of the end: always with sentencepiece, else if its tokenizer puts it there."""
     for name in ("tokenizer.json", "source.tokenizer.json"):
         if (path / name).exists() and not (path / SPM[0]).exists():
-            return _backend(path / name).encode("a").ids[-1:] == [table["eos_token_id"]]
+            return _backend(path / name).encode("a").ids[-1:] == [table.eos_token_id]
     return True
 
 
-def _special(path: Path, ids: Mapping[str, int], table: Mapping[str, Any], *, named: bool = False) -> Special:
+def _special(path: Path, ids: Mapping[str, int], table: marian.Published, *, named: bool = False) -> Special:
     if SPECIALS[UNKNOWN] not in ids:
         raise DataError(f"{path}: expected a token {SPECIALS[UNKNOWN]} in the vocabulary, got none; fix: add it")
-    pad, end, start = (table[f"{name}_token_id"] for name in ("pad", "eos", "decoder_start"))
+    pad, end, start = table.pad_token_id, table.eos_token_id, table.decoder_start_token_id
     if named:
         pad, end = ids.get("<pad>", pad), ids.get("</s>", end)
         start = ids.get("<s>", pad)
@@ -181,25 +195,44 @@ def _special(path: Path, ids: Mapping[str, int], table: Mapping[str, Any], *, na
 
 def _backend(path: Path) -> Backend:
     try:
+        inputs.require_regular(path, "download it again")
         return Backend.from_file(str(path))
+    except DataError:
+        raise
     except Exception as error:  # the library raises plain Exception for whatever it cannot read
         raise DataError(f"{path}: not a tokenizer ({' '.join(str(error).split())[:200]}); fix: download it again") from None
 
 
-def _search(table: Mapping[str, Any]) -> dict[str, Any]:
+def _said(path: Path, table: Mapping[str, Any]) -> Callable[[str, Any], Any]:
+    """What a model's files say about how it is meant to write, by key, or a default."""
+    own = path / "generation_config.json"
+    older = marian.fields(marian.Generation, table, path / "config.json")
+    newer = marian.fields(marian.Generation, _json(own), own) if own.exists() else older
+
+    def said(key: str, default: Any) -> Any:
+        """Null says nothing."""
+        values = (getattr(source, key) for source in (newer, older))
+        return next((value for value in values if value is not None), default)
+
+    return said
+
+
+def _banned(said: Callable[[str, Any], Any]) -> set[int]:
+    """Ids that the model must never write; a ban of several tokens in a row has no counterpart here."""
+    rows = said("bad_words_ids", [])
+    for row in rows:
+        if len(row) != 1:
+            raise DataError(f"bad_words_ids: expected single tokens, got {row}; fix: leave it out of generation_config.json")
+    return {row[0] for row in rows}
+
+
+def _search(said: Callable[[str, Any], Any], told: marian.Published) -> dict[str, Any]:
     """The search that the model was published with."""
-    beam, places = table.get("num_beams") or 1, table["max_position_embeddings"]
-    longest = min(table.get("max_length") or places, places)
-    words = {"max_length": max(1, longest - 1)}  # theirs counts the start, too
+    beam, places = said("num_beams", 1), told.max_position_embeddings
+    words = {"max_length": max(1, min(said("max_length", places), places) - 1)}  # theirs counts the start, too
     if beam > 1:
-        penalty = _said(table, "length_penalty", 1.0)
-        return {**words, "method": "beam", "beam": beam, "length_penalty": max(0.0, penalty)}
-    if table.get("do_sample"):
+        return {**words, "method": "beam", "beam": beam, "length_penalty": max(0.0, said("length_penalty", 1.0))}
+    if said("do_sample", False):
         defaults = {"temperature": 1.0, "top_k": 50, "top_p": 1.0}  # the library's
-        return {**words, "method": "sample", **{key: _said(table, key, value) for key, value in defaults.items()}}
+        return {**words, "method": "sample", **{key: said(key, value) for key, value in defaults.items()}}
     return {**words, "method": "greedy"}
-
-
-def _said(table: Mapping[str, Any], key: str, default: Any) -> Any:
-    """What a table says; null says nothing."""
-    return default if table.get(key) is None else table[key]

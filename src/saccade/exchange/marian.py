@@ -5,15 +5,20 @@ They are the paper's, with all sines before all cosines, no norm at the end, and
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import torch
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import Strict, TypeAdapter, ValidationError
 from torch import Tensor
 
 from saccade.config import build
 from saccade.data.tokenizers import END, PAD, START
 from saccade.errors import DataError
 from saccade.layers.positions import sinusoids
+from saccade.search.config import MOST
 from saccade.systems.transformer import Config
 
 PARTS = {
@@ -43,7 +48,73 @@ FIXED = {
     "normalize_embedding": False,
     "static_position_embeddings": True,
 }
+F = TypeVar("F")
+
 ALIKE = (("encoder_ffn_dim", "decoder_ffn_dim"), ("encoder_attention_heads", "decoder_attention_heads"))
+
+# No more than any published model has, by far: a number beyond is a mistake, and would fill the memory.
+Width = Annotated[int, Strict(), Gt(0), Le(100_000)]
+Layers = Annotated[int, Strict(), Gt(0), Le(1000)]
+Vocabulary = Annotated[int, Strict(), Gt(0), Le(10_000_000)]
+Length = Annotated[int, Strict(), Gt(0), Le(1_000_000)]
+Token = Annotated[int, Strict(), Ge(0)]
+Flag = Annotated[bool, Strict()]
+Dropped = Annotated[float, Strict(), Ge(0), Lt(1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """What is read of a config.json, with the library's defaults for what it leaves out."""
+
+    d_model: Width = 1024
+    encoder_layers: Layers = 12
+    decoder_layers: Layers = 12
+    encoder_attention_heads: Width = 16
+    decoder_attention_heads: Width = 16
+    encoder_ffn_dim: Width = 4096
+    decoder_ffn_dim: Width = 4096
+    max_position_embeddings: Length = 1024
+    vocab_size: Vocabulary = 58101
+    decoder_vocab_size: Vocabulary | None = None
+    pad_token_id: Token = 58100
+    eos_token_id: Token = 0
+    decoder_start_token_id: Token = 58100
+    activation_function: Annotated[str, Strict()] = "gelu"
+    scale_embedding: Flag = False
+    share_encoder_decoder_embeddings: Flag = True
+    tie_word_embeddings: Flag = True
+    dropout: Dropped = 0.1
+    attention_dropout: Dropped = 0.0
+    activation_dropout: Dropped = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """What is read of how a model is meant to write: of its generation_config.json or, in older ones, its config.json."""
+
+    num_beams: Annotated[int, Strict(), Gt(0), Le(MOST)] | None = None
+    max_length: Length | None = None
+    length_penalty: Annotated[float, Strict(), Gt(float("-inf")), Lt(float("inf"))] | None = None
+    do_sample: Annotated[bool, Strict()] | None = None
+    temperature: Annotated[float, Strict(), Gt(0), Lt(float("inf"))] | None = None
+    top_k: Annotated[int, Strict(), Ge(0), Le(MOST)] | None = None
+    top_p: Annotated[float, Strict(), Gt(0), Le(1)] | None = None
+    bad_words_ids: list[list[Token]] | None = None
+
+
+def fields(kind: type[F], table: Mapping[str, Any], path: Path) -> F:
+    """The fields of a file that are read, each checked; the others may be anything."""
+    try:
+        return TypeAdapter(kind).validate_python(dict(table))
+    except ValidationError as error:
+        first = error.errors()[0]
+        told = f"{first['msg'][0].lower()}{first['msg'][1:]}".replace("input should", "it should")
+        raise DataError(f"{path}: {first['loc'][0]}: {told}, got {_short(first['input'])}; fix: download it again") from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def their_name(name: str) -> str:
@@ -56,35 +127,43 @@ def their_name(name: str) -> str:
     return f"model.{side}.layers.{number}.{rest}"
 
 
-def config_of(table: Mapping[str, Any]) -> Config:
-    """Our config for theirs."""
+def published(table: Mapping[str, Any], path: Path) -> Published:
+    """What their config says, if a `transformer` can be it."""
     for key, needed in FIXED.items():
         if table.get(key, needed) != needed:
-            raise DataError(f"config.json: expected {key} = {needed!r}, got {table[key]!r}; only Marian's own kind is read")
+            raise DataError(f"{path}: expected {key} = {needed!r}, got {_short(table[key])}; only Marian's own kind is read")
+    found = fields(Published, table, path)
     for one, other in ALIKE:
-        if table[one] != table[other]:
-            raise DataError(f"config.json: expected {one} = {other}, got {table[one]} and {table[other]}; no fix is known")
-    activation = str(table.get("activation_function", "gelu"))
-    if activation not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise DataError(f"config.json: expected activation_function one of {known}, got {activation!r}; no fix is known")
-    tied = "one" if table.get("share_encoder_decoder_embeddings", True) else "output"
+        if (first := getattr(found, one)) != (second := getattr(found, other)):
+            raise DataError(f"{path}: expected {one} = {other}, got {first} and {second}; no fix is known")
+    if found.activation_function not in ACTIVATIONS:
+        expected, got = ", ".join(ACTIVATIONS), _short(found.activation_function)
+        raise DataError(f"{path}: expected activation_function one of {expected}, got {got}; no fix is known")
+    if found.d_model % found.encoder_attention_heads:
+        got = f"{found.d_model} and {found.encoder_attention_heads}"
+        raise DataError(f"{path}: expected encoder_attention_heads to divide d_model, got {got}; fix: download it again")
+    return found
+
+
+def config_of(given: Published) -> Config:
+    """Our config for theirs."""
+    tied = "one" if given.share_encoder_decoder_embeddings else "output"
     words = {
-        "width": table["d_model"],
-        "heads": table["encoder_attention_heads"],
-        "hidden": table["encoder_ffn_dim"],
-        "encoder_layers": table["encoder_layers"],
-        "decoder_layers": table["decoder_layers"],
+        "width": given.d_model,
+        "heads": given.encoder_attention_heads,
+        "hidden": given.encoder_ffn_dim,
+        "encoder_layers": given.encoder_layers,
+        "decoder_layers": given.decoder_layers,
         "final_norm": "none",
         "positions": "sinusoidal_halves",
-        "longest": table["max_position_embeddings"],
-        "embeddings": tied if table.get("tie_word_embeddings", True) else "separate",
-        "embedding_scale": "root" if table.get("scale_embedding", False) else "one",
+        "longest": given.max_position_embeddings,
+        "embeddings": tied if given.tie_word_embeddings else "separate",
+        "embedding_scale": "root" if given.scale_embedding else "one",
         "output_bias": "learned",
-        "activation": ACTIVATIONS[activation],
-        "dropout": table.get("dropout", 0.1),
-        "attention_dropout": table.get("attention_dropout", 0.0),
-        "activation_dropout": table.get("activation_dropout", 0.0),
+        "activation": ACTIVATIONS[given.activation_function],
+        "dropout": given.dropout,
+        "attention_dropout": given.attention_dropout,
+        "activation_dropout": given.activation_dropout,
     }
     return build(Config, words, "model")
 
@@ -104,8 +183,8 @@ def check(given: Mapping[str, Tensor], names: Mapping[str, Tensor]) -> None:
     known = {SHARED, *EMBEDDINGS.values(), *map(their_name, names)}
     for name, tensor in given.items():
         if POSITIONS.fullmatch(name):
-            table = sinusoids(0, *tensor.shape, halves=True)
-            if not torch.allclose(tensor.float(), table, atol=1e-3):
+            table = sinusoids(0, *tensor.shape, halves=True) if tensor.dim() == 2 else None
+            if table is None or not torch.allclose(tensor.float(), table, atol=1e-3):
                 raise DataError(f"model.safetensors: expected sinusoids in {name}, got others; no fix is known")
         elif name not in known:
             raise DataError(f"model.safetensors: expected the tensors of config.json, got also {name}; no fix is known")

@@ -15,6 +15,7 @@ from tokenizers import decoders, models, normalizers
 
 from saccade.data.tokenizers import Backend
 from saccade.errors import DataError
+from saccade.inputs import require_regular
 
 NORMAL, UNKNOWN, USER_DEFINED, BYTE = 1, 2, 4, 6  # types of pieces
 UNIGRAM = 1  # type of a model
@@ -22,6 +23,7 @@ TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 SPACE = "▁"
 NOBODY = "\ue000"  # stands for what is unknown, and is never looked up: the piece itself is
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
+LONGEST_VARINT = 63  # bits
 
 
 @dataclass
@@ -39,13 +41,18 @@ class Model:
 def backend(path: Path) -> Backend:
     """The tokenizer of a file."""
     try:
+        require_regular(path, "download it again")
         model = _model(path.read_bytes())
-    except (OSError, ValueError, IndexError, struct.error) as error:
+    except (OSError, ValueError, TypeError, AttributeError, LookupError, struct.error) as error:
         raise DataError(f"{path}: expected a model of sentencepiece ({error}); fix: download it again") from None
     if not model.pieces or model.kind != UNIGRAM or model.suffix:
         kind = "spaces as suffixes" if model.suffix else TYPES.get(model.kind, "nothing") if model.pieces else "no pieces"
         raise DataError(f"{path}: expected a unigram model of sentencepiece, got {kind}; only unigram can be imported")
-    return _built(model)
+    try:
+        return _built(model)
+    except Exception as error:  # the library raises plain Exception for whatever it cannot read
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{path}: expected rules and scores of sentencepiece ({reason}); fix: download it again") from None
 
 
 def _built(model: Model) -> Backend:
@@ -122,3 +129,5 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 128:
             return value, place
+        if shift > LONGEST_VARINT:
+            raise ValueError(f"a number without an end at byte {place}")

@@ -34,6 +34,11 @@ class Vocabulary:
     rows: list[int]
     start_copied: bool
 
+    @property
+    def size(self) -> int:
+        """Rows of the other's matrices."""
+        return len(set(self.rows))
+
     def arranged(self, matrix: Tensor) -> Tensor:
         """Rows of the other's matrix (or numbers of a vector) in our order."""
         return matrix[torch.tensor(self.rows)]
@@ -50,20 +55,24 @@ class Vocabulary:
         return arranged
 
 
-def in_our_order(ids: Mapping[str, int], special: Special, size: int) -> Vocabulary:
-    """The vocabulary of `size` rows whose tokens have these ids."""
+def in_our_order(ids: Mapping[str, int], special: Special, size: int, where: str = "") -> Vocabulary:
+    """The vocabulary of `size` rows whose tokens have these ids; `where` they come from begins a message."""
     names = {index: token for token, index in ids.items()}
     first = [special.pad, special.start, special.end, special.unknown]
     if min(first) < 0 or max(*first, *names) >= size or len({special.pad, special.end, special.unknown}) < 3:
+        told = f"ids up to {max(names)}, pad_token_id {special.pad}, eos_token_id {special.end}"
+        expected = f"expected ids below {size} (vocab_size) and three different ones for padding, end and unknown"
         raise DataError(
-            f"expected ids below {size} and three different ones for padding, end and unknown, got ids up to {max(names)} "
-            f"and {special.pad}, {special.end}, {special.unknown}; fix: take config.json and vocabulary of one model"
+            f"{where}{expected}, got {told}, decoder_start_token_id {special.start} and {special.unknown} for unknown; "
+            "fix: take config.json and vocabulary of one model"
         )
     others = [index for index in range(size) if index not in first]
     tokens = [*SPECIALS, *(_named(names.get(index, f"<{index}>")) for index in others)]
     copied = special.start in (special.pad, special.end, special.unknown)
     if len(set(tokens)) != len(tokens):
-        raise DataError("expected one id for each token of the vocabulary, got two for one; fix: take the published file")
+        raise DataError(
+            f"{where}expected one id for each token of the vocabulary, got two for one; fix: take the published file"
+        )
     return Vocabulary(tokens, [*first, *others], copied)
 
 

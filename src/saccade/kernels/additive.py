@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from saccade.kernels.function import applied
-from saccade.kernels.runtime import kernels_on, run
+from saccade.kernels.function import applied, differentiable_by, keep, kept
+from saccade.kernels.runtime import kernels_on, run, traced
 
 # The plain form holds at most about this many numbers of the B×Q×K×D tensor at a time.
 BLOCK_NUMBERS = 1 << 22
@@ -22,10 +21,8 @@ BLOCK_NUMBERS = 1 << 22
 
 def scores_definition(query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
     """(B,Q,D), (B,K,D), (D) -> (B,Q,K), a few query rows at a time."""
-    scores = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
-    for rows in _blocks(query, key):
-        scores[:, rows] = torch.tanh(query[:, rows, None] + key[:, None]) @ vector
-    return scores
+    parts = [torch.tanh(query[:, rows, None] + key[:, None]) @ vector for rows in _blocks(query, key)]
+    return torch.cat(parts, 1) if parts else query.new_zeros(query.shape[0], 0, key.shape[1])
 
 
 def gradients_definition(grad: Tensor, query: Tensor, key: Tensor, vector: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -105,6 +102,8 @@ def additive_scores(
     if torch.compiler.is_compiling():
         scores: Tensor = _operator(*inputs)
         return scores
+    if traced():
+        return scores_definition(*inputs)
     # A decoder's step takes a fifth of a millisecond: the way through the dispatcher, which takes as long, is saved.
     wanted = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
     return applied(_Additive, *inputs) if wanted else _scores(*inputs)
@@ -115,10 +114,10 @@ class _Additive(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, vector: Tensor) -> Tensor:
-        ctx.save_for_backward(query, key, vector)
+        keep(ctx, (query, key, vector))
         return _scores(query, key, vector)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_by(scores_definition)
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return _gradients(grad, *ctx.saved_tensors)
+        return _gradients(grad, *kept(ctx)[0])

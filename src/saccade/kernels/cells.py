@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from saccade.kernels.function import applied
+from saccade.kernels.function import applied, differentiable_by, keep, kept
 from saccade.kernels.products import product
 from saccade.kernels.runtime import kernels_on, run
 
@@ -88,23 +87,25 @@ def _all_live(rows: int) -> NDArray[np.bool_]:
     return np.ones(rows, dtype=np.bool_)
 
 
+def _arrays(*tensors: Tensor) -> list[Any]:
+    return [part.detach().contiguous().numpy() for part in tensors]
+
+
 class _Step(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, name: str, x: Tensor, a: Tensor, state: Tensor) -> Tensor:
-        x, a, state = x.contiguous(), a.contiguous(), state.contiguous()
-        following = torch.empty_like(state)
-        run(f"{name}_forward", x.numpy(), a.numpy(), state.numpy(), _all_live(len(x)), following.numpy())
-        ctx.name = name
-        ctx.save_for_backward(x, a, state)
+        keep(ctx, (name, x, a, state))
+        following = state.new_empty(state.shape)
+        run(f"{name}_forward", *_arrays(x, a, state), _all_live(len(x)), following.numpy())
         return following
 
     @staticmethod
-    @once_differentiable
+    @differentiable_by(lambda name, x, a, state: CELLS[name].definition(x, a, state))
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
-        x, a, state = ctx.saved_tensors
-        dx, da, dstate = torch.empty_like(x), torch.empty_like(a), torch.empty_like(state)
-        given = (x.numpy(), a.numpy(), state.numpy(), _all_live(len(x)), grad.contiguous().numpy())
-        run(f"{ctx.name}_backward", *given, dx.numpy(), da.numpy(), dstate.numpy())
+        (name, *inputs), _ = kept(ctx)
+        dx, da, dstate = (part.new_empty(part.shape) for part in inputs)
+        given = (*_arrays(*inputs), _all_live(len(dx)), *_arrays(grad))
+        run(f"{name}_backward", *given, dx.numpy(), da.numpy(), dstate.numpy())
         return None, dx, da, dstate
 
 
@@ -113,6 +114,7 @@ class _Sequence(torch.autograd.Function):
     def forward(
         ctx: Any, name: str, x: Tensor, start: Tensor, weight: Tensor, bias: Tensor, live: Tensor, backward: bool
     ) -> Tensor:
+        given = (name, x, start, weight, bias, live, backward)
         x, start, live = x.contiguous(), start.contiguous(), live.contiguous()
         H = weight.shape[1]
         hidden, states = torch.empty_like(x), x.new_empty(*x.shape[:2], start.shape[1])
@@ -122,24 +124,24 @@ class _Sequence(torch.autograd.Function):
             torch.addmm(bias, state[:, :H], turned, out=hidden[t])
             run(f"{name}_forward", arrays[0][t], arrays[1][t], last, arrays[2][t], arrays[3][t])
             state, last = states[t], arrays[3][t]
-        ctx.name, ctx.reversed = name, backward
-        ctx.save_for_backward(x, hidden, start, weight, live, states)
+        keep(ctx, given, hidden, states)
         return states
 
     @staticmethod
-    @once_differentiable
+    @differentiable_by(lambda name, *rest: _plain_sequence(CELLS[name], *rest))
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor, Tensor, None, None]:
-        x, hidden, start, weight, live, states = ctx.saved_tensors
+        (name, x, start, weight, _, live, turned), (hidden, states) = kept(ctx)
+        x, start, live = x.contiguous(), start.contiguous(), live.contiguous()
         H = weight.shape[1]
         dx, da, dstate = torch.empty_like(x), torch.empty_like(hidden), torch.zeros_like(start)
-        order = _order(len(x), ctx.reversed)
+        order = _order(len(x), turned)
         before = {t: states[last] for last, t in pairwise(order)}
         before[order[0]] = start
         for t in reversed(order):
             pull = grad[t] + dstate
             arrays = (x[t], hidden[t], before[t], live[t], pull, dx[t], da[t], dstate)
-            run(f"{ctx.name}_backward", *(part.detach().numpy() for part in arrays))
+            run(f"{name}_backward", *(part.detach().numpy() for part in arrays))
             dstate[:, :H].addmm_(da[t], weight)
-        past = torch.cat([start[None], states[:-1]] if not ctx.reversed else [states[1:], start[None]])[..., :H]
+        past = torch.cat([start[None], states[:-1]] if not turned else [states[1:], start[None]])[..., :H]
         flat = da.flatten(0, 1)
         return None, dx, dstate, product(flat.t(), past.flatten(0, 1)), flat.sum(0), None, None

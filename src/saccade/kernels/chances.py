@@ -3,17 +3,25 @@
 import torch
 from torch import Tensor
 
-from saccade.kernels.heads import STEPS
+STEPS = 1 << 16  # a chance is rounded to a multiple of one in so many
 
 
-def kept(rows: int, columns: int, dropout: float) -> Tensor:
-    """(rows, columns) of 1 for what stays and 0 for what is struck out; a chance is rounded to one in 65,536."""
-    count = rows * columns
-    draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)
-    stays = draws.view(torch.int16)[:count] >= round(dropout * STEPS) - STEPS // 2 if dropout < 1 else torch.zeros(count)
-    return stays.to(torch.uint8).view(rows, columns)
+def rounded(dropout: float) -> tuple[int, float]:
+    """How many of 65,536 chances drop a number, and the factor of what is left, so that the mean stays what it was.
+
+    Below 1 at least one chance is left to keep it; at 1 nothing is left.
+    """
+    if dropout >= 1:
+        return STEPS, 0.0
+    dropped = min(round(dropout * STEPS), STEPS - 1)
+    # Where little is left, what a chance was rounded by is much of it: there the mean is kept by the rounded one.
+    return dropped, 1 / (1 - dropout) if dropout <= 0.99 else STEPS / (STEPS - dropped)
 
 
-def scale(dropout: float) -> float:
-    """What is left is multiplied with this, so that the mean stays what it was."""
-    return 1 / (1 - dropout) if dropout < 1 else 0.0
+def kept(rows: int, columns: int, dropout: float, device: torch.device | None = None) -> Tensor:
+    """(rows, columns) of True for what stays and False for what is dropped."""
+    count, (dropped, _) = rows * columns, rounded(dropout)
+    if dropped == STEPS:
+        return torch.zeros(rows, columns, dtype=torch.bool, device=device)
+    draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=device).random_(-(1 << 63), None)
+    return (draws.view(torch.int16)[:count] >= dropped - STEPS // 2).view(rows, columns)

@@ -2,21 +2,13 @@
 
 Rows of the inner loops are taken as slices, so that each index is a plain non-negative counter and the loop becomes
 vector instructions; `error_model="numpy"` drops the test for division by zero, which would prevent that. Each kernel is
-a function of one task with two loops around it, plain and on threads: told to use one thread, Numba's OpenMP layer still
-keeps all of them spinning, which starves every other process of the machine.
+a function of one task, shared out to threads by `saccade.kernels.jit`.
 """
 
-import warnings
-from typing import Any
-
-import numba
 import numpy as np
 
+from saccade.kernels.jit import inlined, kernel, multiply, part, share_out
 from saccade.kernels.lanes import tanh_sum
-
-config: Any = numba.config
-
-config.THREADING_LAYER = "omp"
 
 # tanh(x) = x p(x²) / q(x²) on |x| ≤ 9.02, where float32 tanh is 1. A minimax fit of the relative error (2.1e-8, a third
 # of a float32 rounding) by iteratively reweighted least squares in 40 digits; evaluated in float32, at most 6 ulp.
@@ -54,10 +46,10 @@ def rational_tanh(x):
     return x * p / q
 
 
-_tanh = numba.njit(inline="always", fastmath=_ORDERED, error_model="numpy")(rational_tanh)
+_tanh = inlined(fastmath=_ORDERED, error_model="numpy")(rational_tanh)
 
 
-@numba.njit(cache=True, fastmath=_ORDERED, error_model="numpy")
+@kernel(fastmath=_ORDERED, error_model="numpy")
 def tanh(x, out):
     """The kernels' tanh over a vector: what the accuracy test measures."""
     for i in range(x.size):
@@ -68,7 +60,7 @@ def tanh(x, out):
 _score = tanh_sum(_LIMIT, (_P4, _P3, _P2, _P1, _P0), (_Q4, _Q3, _Q2, _Q1, _ONE))
 
 
-@numba.njit(fastmath=_ORDERED, error_model="numpy")
+@part(fastmath=_ORDERED, error_model="numpy")
 def _score_row(task, query, key, vector, scores):
     """Scores of one query and a quarter of its keys."""
     Q, K = query.shape[1], key.shape[1]
@@ -80,21 +72,13 @@ def _score_row(task, query, key, vector, scores):
         scores[b, i, j] = _score(asked, keys + j * size, vector.ctypes.data, vector.size)
 
 
-@numba.njit(cache=True)
-def additive_forward(query, key, vector, scores):
+@kernel
+def additive_forward(team, query, key, vector, scores):
     """scores[b,i,j] = Σ_d vector[d] tanh(query[b,i,d] + key[b,j,d])."""
-    for task in range(query.shape[0] * query.shape[1] * PARTS):
-        _score_row(task, query, key, vector, scores)
+    share_out(_score_row, query.shape[0] * query.shape[1] * PARTS, team, (query, key, vector, scores))
 
 
-@numba.njit(parallel=True, cache=True)
-def additive_forward_threads(query, key, vector, scores):
-    """The same, on Numba's threads."""
-    for task in numba.prange(query.shape[0] * query.shape[1] * PARTS):
-        _score_row(task, query, key, vector, scores)
-
-
-@numba.njit(fastmath=_ORDERED, error_model="numpy")
+@part(fastmath=_ORDERED, error_model="numpy")
 def _pull(pull, query, key, query_grad, key_grad, vector_grad):
     for d in range(query.size):
         t = _tanh(query[d] + key[d])
@@ -104,7 +88,7 @@ def _pull(pull, query, key, query_grad, key_grad, vector_grad):
         vector_grad[d] += pull * t
 
 
-@numba.njit(fastmath=_ORDERED, error_model="numpy")
+@part(fastmath=_ORDERED, error_model="numpy")
 def _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad):
     """All gradients of one b and a piece of the width. Sums run along queries or keys, never along the width, so a task
     owns what it writes, alone."""
@@ -120,40 +104,17 @@ def _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_gra
         pulled[:] = _ZERO
         for j in range(K):
             _pull(grad[b, i, j], query[b, i, low:high], key[b, j, low:high], pulled, key_grad[b, j, low:high], total)
-        pulled *= v
+        multiply(pulled, v)
     for j in range(K):
-        row = key_grad[b, j, low:high]
-        row *= v
+        multiply(key_grad[b, j, low:high], v)
 
 
-@numba.njit(cache=True)
-def additive_backward(grad, query, key, vector, query_grad, key_grad, vector_grad):
+@kernel
+def additive_backward(team, grad, query, key, vector, query_grad, key_grad, vector_grad):
     """Gradients of `additive_forward`, tanh computed again; `vector_grad` is (B, D), to be summed over B by the caller."""
-    for task in range(query.shape[0] * ((query.shape[2] + PIECE - 1) // PIECE)):
-        _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad)
-
-
-@numba.njit(parallel=True, cache=True)
-def additive_backward_threads(grad, query, key, vector, query_grad, key_grad, vector_grad):
-    """The same, on Numba's threads."""
-    for task in numba.prange(query.shape[0] * ((query.shape[2] + PIECE - 1) // PIECE)):
-        _pull_piece(task, grad, query, key, vector, query_grad, key_grad, vector_grad)
-
-
-@numba.njit(parallel=True, cache=True)
-def _touch(x):
-    for i in numba.prange(x.size):
-        x[i] = 1
-
-
-def thread_layer() -> str:
-    """Start Numba's threads and name the layer they run on; falls back to the work queue where no other is installed."""
-    try:
-        _touch(np.zeros(2, np.float32))
-    except ValueError:
-        config.THREADING_LAYER = "default"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _touch(np.zeros(2, np.float32))
-    name: str = numba.np.ufunc.parallel.threading_layer()
-    return name
+    share_out(
+        _pull_piece,
+        query.shape[0] * ((query.shape[2] + PIECE - 1) // PIECE),
+        team,
+        (grad, query, key, vector, query_grad, key_grad, vector_grad),
+    )

@@ -2,15 +2,16 @@
 
 import math
 
-import numba
 import numpy as np
 
 from saccade.kernels.compiled import _FAST, _ZERO
+from saccade.kernels.jit import kernel, part, share_out
 
 _LOWEST = np.float32(-3.4e38)
+ROWS = 4  # of a task
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _dots(query, key, width, scores, t):
     for h in range(scores.shape[0]):
         total = _ZERO
@@ -20,7 +21,7 @@ def _dots(query, key, width, scores, t):
         scores[h, t] = total
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _take(value, width, weights, t, context):
     for h in range(weights.shape[0]):
         weight = weights[h, t]
@@ -29,7 +30,7 @@ def _take(value, width, weights, t, context):
             out[d] += weight * one[d]
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _exponents(scores, count, scale):
     """Softmax weights of each head, in place."""
     for h in range(scores.shape[0]):
@@ -44,7 +45,7 @@ def _exponents(scores, count, scale):
             row[t] /= total
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _pooled_row(n, query, key, value, rows, counts, scale, context, scores):
     sharing = query.shape[0] // rows.shape[0]
     places, count = rows[n // sharing], counts[n // sharing]
@@ -57,19 +58,16 @@ def _pooled_row(n, query, key, value, rows, counts, scale, context, scores):
         _take(value[places[t]], width, scores, t, context[n])
 
 
-@numba.njit(cache=True)
-def beams_forward(query, key, value, rows, counts, heads, scale, context):
-    """Row n of `query` looks at the rows of `key` and `value` named by rows[n // sharing, :counts[…]], head by head."""
+@part(error_model="numpy")
+def _pooled_rows(task, query, key, value, rows, counts, heads, scale, context):
+    """A few rows at a time share one room for scores."""
     scores = np.empty((heads, rows.shape[1]), np.float32)
-    for n in range(query.shape[0]):
+    for n in range(task * ROWS, min(task * ROWS + ROWS, query.shape[0])):
         _pooled_row(n, query, key, value, rows, counts, scale, context, scores)
 
 
-@numba.njit(parallel=True, cache=True)
-def beams_forward_threads(query, key, value, rows, counts, heads, scale, context):
-    """The same, on Numba's threads, a few rows each at a time."""
-    tasks = (query.shape[0] + 3) // 4
-    for task in numba.prange(tasks):
-        scores = np.empty((heads, rows.shape[1]), np.float32)
-        for n in range(task * 4, min(task * 4 + 4, query.shape[0])):
-            _pooled_row(n, query, key, value, rows, counts, scale, context, scores)
+@kernel
+def beams_forward(team, query, key, value, rows, counts, heads, scale, context):
+    """Row n of `query` looks at the rows of `key` and `value` named by rows[n // sharing, :counts[…]], head by head."""
+    tasks = (query.shape[0] + ROWS - 1) // ROWS
+    share_out(_pooled_rows, tasks, team, (query, key, value, rows, counts, heads, scale, context))

@@ -4,10 +4,10 @@ A cell takes what its input says (`x`) and what its last state says (`a`), both 
 that is not live keeps its state. The backward loops compute the gates again instead of keeping them.
 """
 
-import numba
 import numpy as np
 
 from saccade.kernels.compiled import rational_tanh
+from saccade.kernels.jit import copy, inlined, kernel, part, share_out
 
 # Nothing may be reordered or fused: Numba runs freshly compiled code and stores code that it generates once more, and
 # where there is a choice the two may differ in the last bit, so that a resumed run would leave its path.
@@ -15,15 +15,15 @@ _EXACT = {"nsz", "nnan", "ninf"}
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 
 
-_tanh = numba.njit(inline="always", fastmath=_EXACT, error_model="numpy")(rational_tanh)
+_tanh = inlined(fastmath=_EXACT, error_model="numpy")(rational_tanh)
 
 
-@numba.njit(inline="always", fastmath=_EXACT, error_model="numpy")
+@inlined(fastmath=_EXACT, error_model="numpy")
 def _sigmoid(x):
     return _HALF + _HALF * _tanh(_HALF * x)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _gru(xr, xz, xn, ar, az, an, h, out):
     for d in range(h.size):
         z = _sigmoid(xz[d] + az[d])
@@ -31,16 +31,16 @@ def _gru(xr, xz, xn, ar, az, an, h, out):
         out[d] = n + z * (h[d] - n)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _gru_row(b, x, a, state, live, out):
     H = state.shape[1]
     if live[b]:
         _gru(x[b, :H], x[b, H : 2 * H], x[b, 2 * H :], a[b, :H], a[b, H : 2 * H], a[b, 2 * H :], state[b], out[b])
     else:
-        out[b] = state[b]
+        copy(state[b], out[b])
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _gru_pull(xr, xz, xn, ar, az, an, h, grad, dxr, dxz, dxn, dar, daz, dan, dh):
     for d in range(h.size):
         r, z = _sigmoid(xr[d] + ar[d]), _sigmoid(xz[d] + az[d])
@@ -58,7 +58,7 @@ def _gru_pull(xr, xz, xn, ar, az, an, h, grad, dxr, dxz, dxn, dar, daz, dan, dh)
         dh[d] = g * z
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _gru_pull_row(b, x, a, state, live, grad, dx, da, dstate):
     H = state.shape[1]
     if live[b]:
@@ -69,10 +69,10 @@ def _gru_pull_row(b, x, a, state, live, grad, dx, da, dstate):
     else:
         dx[b, :] = 0
         da[b, :] = 0
-        dstate[b] = grad[b]
+        copy(grad[b], dstate[b])
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _lstm(xi, xf, xg, xo, ai, af, ag, ao, c, out_h, out_c):
     for d in range(c.size):
         fresh = _sigmoid(xi[d] + ai[d]) * _tanh(xg[d] + ag[d]) + _sigmoid(xf[d] + af[d]) * c[d]
@@ -80,7 +80,7 @@ def _lstm(xi, xf, xg, xo, ai, af, ag, ao, c, out_h, out_c):
         out_h[d] = _sigmoid(xo[d] + ao[d]) * _tanh(fresh)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _lstm_row(b, x, a, state, live, out):
     H = state.shape[1] // 2
     if live[b]:
@@ -90,10 +90,10 @@ def _lstm_row(b, x, a, state, live, out):
             state[b, H:], out[b, :H], out[b, H:],
         )  # fmt: skip
     else:
-        out[b] = state[b]
+        copy(state[b], out[b])
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _lstm_pull(xi, xf, xg, xo, ai, af, ag, ao, c, grad_h, grad_c, di, df, dg, do, dc):
     for d in range(c.size):
         i, f, g, o = _sigmoid(xi[d] + ai[d]), _sigmoid(xf[d] + af[d]), _tanh(xg[d] + ag[d]), _sigmoid(xo[d] + ao[d])
@@ -106,7 +106,7 @@ def _lstm_pull(xi, xf, xg, xo, ai, af, ag, ao, c, grad_h, grad_c, di, df, dg, do
         dc[d] = pull * f
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _lstm_pull_row(b, x, a, state, live, grad, dx, da, dstate):
     H = state.shape[1] // 2
     if live[b]:
@@ -116,65 +116,33 @@ def _lstm_pull_row(b, x, a, state, live, grad, dx, da, dstate):
             state[b, H:], grad[b, :H], grad[b, H:],
             dx[b, :H], dx[b, H : 2 * H], dx[b, 2 * H : 3 * H], dx[b, 3 * H :], dstate[b, H:],
         )  # fmt: skip
-        da[b] = dx[b]
+        copy(dx[b], da[b])
         dstate[b, :H] = 0
     else:
         dx[b, :] = 0
         da[b, :] = 0
-        dstate[b] = grad[b]
+        copy(grad[b], dstate[b])
 
 
-@numba.njit(cache=True)
-def gru_forward(x, a, state, live, out):
+@kernel
+def gru_forward(team, x, a, state, live, out):
     """One step of a gated recurrent unit, gates in the order reset, update, new; out (B, H)."""
-    for b in range(state.shape[0]):
-        _gru_row(b, x, a, state, live, out)
+    share_out(_gru_row, state.shape[0], team, (x, a, state, live, out))
 
 
-@numba.njit(parallel=True, cache=True)
-def gru_forward_threads(x, a, state, live, out):
-    """The same, on Numba's threads."""
-    for b in numba.prange(state.shape[0]):
-        _gru_row(b, x, a, state, live, out)
-
-
-@numba.njit(cache=True)
-def gru_backward(x, a, state, live, grad, dx, da, dstate):
+@kernel
+def gru_backward(team, x, a, state, live, grad, dx, da, dstate):
     """Its gradients; `dstate` without what flows through `a`."""
-    for b in range(state.shape[0]):
-        _gru_pull_row(b, x, a, state, live, grad, dx, da, dstate)
+    share_out(_gru_pull_row, state.shape[0], team, (x, a, state, live, grad, dx, da, dstate))
 
 
-@numba.njit(parallel=True, cache=True)
-def gru_backward_threads(x, a, state, live, grad, dx, da, dstate):
-    """The same, on Numba's threads."""
-    for b in numba.prange(state.shape[0]):
-        _gru_pull_row(b, x, a, state, live, grad, dx, da, dstate)
-
-
-@numba.njit(cache=True)
-def lstm_forward(x, a, state, live, out):
+@kernel
+def lstm_forward(team, x, a, state, live, out):
     """One step of a long short-term memory, gates in the order input, forget, cell, output; state and out (B, h ‖ c)."""
-    for b in range(state.shape[0]):
-        _lstm_row(b, x, a, state, live, out)
+    share_out(_lstm_row, state.shape[0], team, (x, a, state, live, out))
 
 
-@numba.njit(parallel=True, cache=True)
-def lstm_forward_threads(x, a, state, live, out):
-    """The same, on Numba's threads."""
-    for b in numba.prange(state.shape[0]):
-        _lstm_row(b, x, a, state, live, out)
-
-
-@numba.njit(cache=True)
-def lstm_backward(x, a, state, live, grad, dx, da, dstate):
+@kernel
+def lstm_backward(team, x, a, state, live, grad, dx, da, dstate):
     """Its gradients; `dstate` without what flows through `a`."""
-    for b in range(state.shape[0]):
-        _lstm_pull_row(b, x, a, state, live, grad, dx, da, dstate)
-
-
-@numba.njit(parallel=True, cache=True)
-def lstm_backward_threads(x, a, state, live, grad, dx, da, dstate):
-    """The same, on Numba's threads."""
-    for b in numba.prange(state.shape[0]):
-        _lstm_pull_row(b, x, a, state, live, grad, dx, da, dstate)
+    share_out(_lstm_pull_row, state.shape[0], team, (x, a, state, live, grad, dx, da, dstate))

@@ -8,7 +8,6 @@ both sides by √(½ log₂ e). float32 and float64 run the same code.
 import math
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
@@ -16,6 +15,7 @@ from numba.extending import intrinsic
 
 from saccade.kernels.compiled import _FAST, _ONE, _ZERO
 from saccade.kernels.compiled_cells import _EXACT
+from saccade.kernels.jit import kernel, part, share_out
 
 _CLOSED = np.float32(-3.0e38)  # below all scores
 _NOTHING = np.float32(-126)  # 2 to this, beside 1, is lost in every sum
@@ -65,20 +65,20 @@ def _term(k: int, single: bool) -> float:
 power = _power()
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _apart1(a, one, scores):
     for j in range(scores.size):
         scores[j] -= (a - one[j]) * (a - one[j])
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _apart4(a, b, c, d, one, two, three, four, scores):
     for j in range(scores.size):
         first = (a - one[j]) * (a - one[j]) + (b - two[j]) * (b - two[j])
         scores[j] -= first + (c - three[j]) * (c - three[j]) + (d - four[j]) * (d - four[j])
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _score(row, columns, low, own, scores):
     """-|row - column|² of a row and the columns from `low` on; the row's own, if it is among them, is closed."""
     high, D = low + scores.size, row.size
@@ -97,7 +97,7 @@ def _score(row, columns, low, own, scores):
         scores[own - low] = _CLOSED
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _largest(scores):
     top = scores[0]
     for j in range(scores.size):
@@ -105,13 +105,13 @@ def _largest(scores):
     return top
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _raise(scores, top):
     for j in range(scores.size):
         scores[j] = power(scores[j] - top)
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _weigh(scores, top, low, own):
     """Scores become weights; the row's own column weighs nothing at all."""
     _raise(scores, top)
@@ -119,7 +119,7 @@ def _weigh(scores, top, low, own):
         scores[own - low] = _ZERO
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _sum(weights):
     total = _ZERO
     for j in range(weights.size):
@@ -127,7 +127,7 @@ def _sum(weights):
     return total
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _dot(weights, values):
     total = _ZERO
     for j in range(weights.size):
@@ -135,7 +135,7 @@ def _dot(weights, values):
     return total
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _look(scores, values, low, own, state):
     """One row's state (its largest score, the sum of weights, the sums of weighted values) after another block."""
     top = _largest(scores)
@@ -150,7 +150,7 @@ def _look(scores, values, low, own, state):
         state[2 + v] += _dot(scores, values[v, low : low + scores.size])
 
 
-@numba.njit
+@part
 def _rows_of(task, rows):
     """The sample, the first and the last row of a task."""
     tasks = (rows + TASK - 1) // TASK
@@ -158,7 +158,7 @@ def _rows_of(task, rows):
     return task // tasks, first, min(first + TASK, rows)
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _pool_task(task, query, key, value, shift, context, level):
     """The context and the level, log₂ Σ 2^score, of a few queries of one sample."""
     K, V = key.shape[2], value.shape[1]
@@ -178,34 +178,28 @@ def _pool_task(task, query, key, value, shift, context, level):
             context[b, i, v] = state[2 + v] / state[1] if seen else _ZERO
 
 
-@numba.njit(cache=True)
-def gaussian_pool(query, key, value, shift, context, level):
+@kernel
+def gaussian_pool(team, query, key, value, shift, context, level):
     """Context of queries (B, Q, D) over keys (B, D, K) and values (B, V, K); query i does not see key i + shift."""
-    for task in range(query.shape[0] * ((query.shape[1] + TASK - 1) // TASK)):
-        _pool_task(task, query, key, value, shift, context, level)
+    share_out(
+        _pool_task, query.shape[0] * ((query.shape[1] + TASK - 1) // TASK), team, (query, key, value, shift, context, level)
+    )
 
 
-@numba.njit(parallel=True, cache=True)
-def gaussian_pool_threads(query, key, value, shift, context, level):
-    """The same, on Numba's threads."""
-    for task in numba.prange(query.shape[0] * ((query.shape[1] + TASK - 1) // TASK)):
-        _pool_task(task, query, key, value, shift, context, level)
-
-
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _slope(weights, minus, slopes):
     """The gradient of scores: weights times what came back of each, less its mean."""
     for j in range(weights.size):
         slopes[j] = weights[j] * (slopes[j] - minus[j])
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _add(total, factor, vector):
     for j in range(total.size):
         total[j] += factor * vector[j]
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@part(fastmath=_FAST, error_model="numpy")
 def _toward(slopes, column, place):
     total = _ZERO
     for j in range(slopes.size):
@@ -213,7 +207,7 @@ def _toward(slopes, column, place):
     return total
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _pull_block(low, own, row, row_values, own_level, own_mean, columns, values, level, mean, grad, pooled, scratch):
     """What one block of columns adds to the gradient of a row, and to the values pooled with the same weights."""
     high = min(low + BLOCK, columns.shape[1])
@@ -230,7 +224,7 @@ def _pull_block(low, own, row, row_values, own_level, own_mean, columns, values,
         grad[d] += _toward(slopes, columns[d, low:high], row[d])
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _pull_task(task, rows, row_values, row_level, row_mean, columns, values, level, mean, shift, grad, pooled):
     b, first, last = _rows_of(task, rows.shape[1])
     grad[b, first:last] = _ZERO
@@ -243,18 +237,15 @@ def _pull_task(task, rows, row_values, row_level, row_mean, columns, values, lev
             _pull_block(low, i + shift, *mine, *theirs, grad[b, i], pooled[b, i], scratch)
 
 
-@numba.njit(cache=True)
-def gaussian_pull(rows, row_values, row_level, row_mean, columns, values, level, mean, shift, grad, pooled):
+@kernel
+def gaussian_pull(team, rows, row_values, row_level, row_mean, columns, values, level, mean, shift, grad, pooled):
     """Gradients of `gaussian_pool` for one side, and values pooled by that side's rows; level and mean of the keys are zero.
 
     Rows are queries (values: the gradient of the context; mean: that times the context) and columns keys, or the reverse.
     """
-    for task in range(rows.shape[0] * ((rows.shape[1] + TASK - 1) // TASK)):
-        _pull_task(task, rows, row_values, row_level, row_mean, columns, values, level, mean, shift, grad, pooled)
-
-
-@numba.njit(parallel=True, cache=True)
-def gaussian_pull_threads(rows, row_values, row_level, row_mean, columns, values, level, mean, shift, grad, pooled):
-    """The same, on Numba's threads."""
-    for task in numba.prange(rows.shape[0] * ((rows.shape[1] + TASK - 1) // TASK)):
-        _pull_task(task, rows, row_values, row_level, row_mean, columns, values, level, mean, shift, grad, pooled)
+    share_out(
+        _pull_task,
+        rows.shape[0] * ((rows.shape[1] + TASK - 1) // TASK),
+        team,
+        (rows, row_values, row_level, row_mean, columns, values, level, mean, shift, grad, pooled),
+    )

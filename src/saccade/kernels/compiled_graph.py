@@ -7,13 +7,13 @@ Tasks are stretches of nodes with about as many edges each. Rows are named by th
 counts references, and that took longer than the arithmetic of an edge.
 """
 
-import numba
 import numpy as np
 
 from saccade.kernels.compiled import _ZERO
 from saccade.kernels.compiled_cells import _EXACT
 from saccade.kernels.compiled_heads import _LOWEST_SCORE, _exponential
 from saccade.kernels.compiled_softmax import _LOWEST, _ONE
+from saccade.kernels.jit import kernel, part, share_out
 from saccade.kernels.lanes import add_scaled, dot_product, fetch
 
 # So many edges ahead rows are asked for, so that what is far away in memory is on its way: twice as quick.
@@ -21,25 +21,25 @@ AHEAD = 16
 _LINE = 64
 
 
-@numba.njit
+@part
 def _fetch_row(address, size):
     for first in range(0, size, _LINE):
         fetch(address + first)
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _fill(table, i, number):
     for h in range(table.shape[1]):
         table[i, h] = number
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _add(table, i, rows, e):
     for h in range(table.shape[1]):
         table[i, h] += rows[e, h]
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _score(query, i, key, j, slope, scores, e, top):
     for h in range(scores.shape[1]):
         x = query[i, h] + key[j, h]
@@ -48,7 +48,7 @@ def _score(query, i, key, j, slope, scores, e, top):
         top[i, h] = max(top[i, h], x)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _score_offset(query, i, key, j, offset, number, slope, scores, e, top):
     for h in range(scores.shape[1]):
         x = query[i, h] + key[j, h] + offset[number, h]
@@ -57,7 +57,7 @@ def _score_offset(query, i, key, j, offset, number, slope, scores, e, top):
         top[i, h] = max(top[i, h], x)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _raise(scores, e, top, i, total):
     """e to the scores less the largest; zero for what lies at the bottom."""
     for h in range(scores.shape[1]):
@@ -67,7 +67,7 @@ def _raise(scores, e, top, i, total):
         total[i, h] += x
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _weigh(i, first, last, given, value, scores, top, total):
     """exp(score - largest) of all edges of a target, and the sum for each head."""
     query, key, offset, order, source, slope = given
@@ -86,13 +86,13 @@ def _weigh(i, first, last, given, value, scores, top, total):
         _raise(scores, e, top, i, total)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _strike(scores, e, kept, slot):
     for h in range(scores.shape[1]):
         scores[e, h] = scores[e, h] if kept[slot, h] else _ZERO
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _gather(first, last, source, value, scores, width, place):
     """Σ score · value, head by head, added to the row at an address."""
     H, start = scores.shape[1], value.ctypes.data
@@ -105,7 +105,7 @@ def _gather(first, last, source, value, scores, width, place):
             add_scaled(scores[e - first, h], here + 4 * h * width, place + 4 * h * width, width)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _share(context, i, total, factor, width):
     """Sums of what was weighed over the sums of the weights, which become their inverse."""
     for h in range(total.shape[1]):
@@ -115,7 +115,7 @@ def _share(context, i, total, factor, width):
             context[i, c] *= scale
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _pool_task(task, blocks, starts, given, value, kept, factor, context, top, inverse):
     H = top.shape[1]
     width, most = value.shape[1] // H, 0
@@ -137,21 +137,13 @@ def _pool_task(task, blocks, starts, given, value, kept, factor, context, top, i
         _share(context, i, inverse, factor, width)
 
 
-@numba.njit(cache=True)
-def graph_forward(blocks, starts, given, value, kept, factor, context, top, inverse):
+@kernel
+def graph_forward(team, blocks, starts, given, value, kept, factor, context, top, inverse):
     """context[i, h] = Σ dropped(softmax(leaky(query[i, h] + key[j, h] + offset))) value[j, h] over the edges j → i."""
-    for task in range(blocks.size - 1):
-        _pool_task(task, blocks, starts, given, value, kept, factor, context, top, inverse)
+    share_out(_pool_task, blocks.size - 1, team, (blocks, starts, given, value, kept, factor, context, top, inverse))
 
 
-@numba.njit(parallel=True, cache=True)
-def graph_forward_threads(blocks, starts, given, value, kept, factor, context, top, inverse):
-    """The same, on Numba's threads."""
-    for task in numba.prange(blocks.size - 1):
-        _pool_task(task, blocks, starts, given, value, kept, factor, context, top, inverse)
-
-
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _ends_task(task, blocks, query, top, inverse, grad, context, ends):
     """What a target's edges need of it, side by side: query, largest score, inverse of the sum, and the mean pull."""
     H = query.shape[1]
@@ -163,7 +155,7 @@ def _ends_task(task, blocks, query, top, inverse, grad, context, ends):
             ends[i, 3 * H + h] = dot_product(grad.ctypes.data + head, context.ctypes.data + head, width)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _weights_again(ends, i, key, j, offset, number, slope, weights, slopes):
     H = key.shape[1]
     for h in range(H):
@@ -175,7 +167,7 @@ def _weights_again(ends, i, key, j, offset, number, slope, weights, slopes):
         weights[0, h] = (_exponential(x) if x > _LOWEST else _ZERO) * ends[i, 2 * H + h]
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _pull(weights, slopes, products, ends, i, key_grad, j, pulls, e):
     """From the gradient of weights to that of the sums that were scored."""
     H = key_grad.shape[1]
@@ -185,7 +177,7 @@ def _pull(weights, slopes, products, ends, i, key_grad, j, pulls, e):
         key_grad[j, h] += pulled
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _source_task(task, blocks, starts, slots, targets, given, ends, value, grad, kept, factor, key_grad, value_grad, pulls):
     """The edges of each source: their weights again, and what they bring to the gradients."""
     key, offset, order, slope = given
@@ -210,7 +202,7 @@ def _source_task(task, blocks, starts, slots, targets, given, ends, value, grad,
             _pull(weights, slopes, products, ends, i, key_grad, j, pulls, e)
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _target_task(task, blocks, starts, places, pulls, query_grad):
     size = 4 * pulls.shape[1]
     for i in range(blocks[task], blocks[task + 1]):
@@ -221,29 +213,13 @@ def _target_task(task, blocks, starts, places, pulls, query_grad):
             _add(query_grad, i, pulls, places[e])
 
 
-@numba.njit(cache=True)
-def graph_backward(to, back, given, state, value, kept, factor, grad, ends, query_grad, key_grad, value_grad, pulls):
+@kernel
+def graph_backward(team, to, back, given, state, value, kept, factor, grad, ends, query_grad, key_grad, value_grad, pulls):
     """Gradients of `graph_forward`; `pulls` becomes the gradient of what each edge scored, with edges sorted by source."""
     blocks, starts, places = to
     sources, firsts, slots, targets = back
     query, top, inverse, context = state
-    for task in range(blocks.size - 1):
-        _ends_task(task, blocks, query, top, inverse, grad, context, ends)
-    for t in range(sources.size - 1):
-        _source_task(t, sources, firsts, slots, targets, given, ends, value, grad, kept, factor, key_grad, value_grad, pulls)
-    for task in range(blocks.size - 1):
-        _target_task(task, blocks, starts, places, pulls, query_grad)
-
-
-@numba.njit(parallel=True, cache=True)
-def graph_backward_threads(to, back, given, state, value, kept, factor, grad, ends, query_grad, key_grad, value_grad, pulls):
-    """The same, on Numba's threads."""
-    blocks, starts, places = to
-    sources, firsts, slots, targets = back
-    query, top, inverse, context = state
-    for task in numba.prange(blocks.size - 1):
-        _ends_task(task, blocks, query, top, inverse, grad, context, ends)
-    for t in numba.prange(sources.size - 1):
-        _source_task(t, sources, firsts, slots, targets, given, ends, value, grad, kept, factor, key_grad, value_grad, pulls)
-    for task in numba.prange(blocks.size - 1):
-        _target_task(task, blocks, starts, places, pulls, query_grad)
+    edges = (sources, firsts, slots, targets, given, ends, value, grad, kept, factor, key_grad, value_grad, pulls)
+    share_out(_ends_task, blocks.size - 1, team, (blocks, query, top, inverse, grad, context, ends))
+    share_out(_source_task, sources.size - 1, team, edges)
+    share_out(_target_task, blocks.size - 1, team, (blocks, starts, places, pulls, query_grad))

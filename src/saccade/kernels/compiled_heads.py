@@ -5,22 +5,24 @@ flat memory they live in, with an offset and strides (sample, head, place): head
 apart.
 """
 
-import numba
 import numpy as np
 
 from saccade.kernels.compiled import _ZERO
 from saccade.kernels.compiled_cells import _EXACT
 from saccade.kernels.compiled_products import _strip
 from saccade.kernels.compiled_softmax import _C1, _C2, _C3, _C4, _C5, _C6, _C7, _HALF, _LOG2E, _LOWEST, _ONE
+from saccade.kernels.jit import inlined, kernel, part, share_out
 from saccade.kernels.tiles import COLUMNS, as_float, copy_columns, copy_number
 
 _NOTHING = np.zeros(COLUMNS, np.float32)
 _NO_FLOOR = np.float32(-np.inf)
 # Below all scores; and where the search for the largest begins, so far above that their difference is as good as none.
 _CLOSED, _LOWEST_SCORE = np.float32(-3.0e38), np.float32(-1.0e38)
+# A number without its sign is as large as its bits.
+_NO_SIGN, _LARGEST, _CLOSED_BITS = np.int32(0x7FFFFFFF), np.float32(1.0e37).view(np.int32), _CLOSED.view(np.int32)
 
 
-@numba.njit(inline="always")
+@inlined
 def _chance(number, seed):
     """16 random bits for a number: two rounds of a hash with good avalanche (the constants are Chris Wellons' lowbias32)."""
     x = np.uint32(number + np.uint32(seed))
@@ -32,14 +34,14 @@ def _chance(number, seed):
     return np.uint32(x >> np.uint32(16))
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _drop(block, first, seed, limit, factor):
     """Strike numbers of a flat block out, those whose chance is below the limit, and scale the others."""
     for e in range(block.size):
         block[e] = block[e] * factor if _chance(np.uint32(first + e), seed) >= limit else _ZERO
 
 
-@numba.njit
+@part
 def _rows(start, stride, count, panels):
     """Rows at an address in panels of 16 columns, (width / 16, count, 16)."""
     place = panels.ctypes.data
@@ -48,7 +50,7 @@ def _rows(start, stride, count, panels):
             copy_columns(start + 4 * (t * stride + c * COLUMNS), place + 4 * COLUMNS * (c * count + t))
 
 
-@numba.njit
+@part
 def _columns(start, stride, count, panels):
     """Rows at an address turned into columns, (count / 16 rounded up, width, 16); those that there are not are zero."""
     width, place = panels.shape[1], panels.ctypes.data
@@ -60,7 +62,7 @@ def _columns(start, stride, count, panels):
             copy_number(start + 4 * (t * stride + d), column + 4 * COLUMNS * d)
 
 
-@numba.njit
+@part
 def _times(a, a_row, a_step, rows, panels, inner, c, c_row):
     """Panel after panel, side by side at the address c."""
     size = 4 * panels.shape[1] * COLUMNS
@@ -69,7 +71,7 @@ def _times(a, a_row, a_step, rows, panels, inner, c, c_row):
         _strip(a, a_row, a_step, rows, place, inner, _NOTHING.ctypes.data, _NO_FLOOR, c + 4 * p * COLUMNS, c_row)
 
 
-@numba.njit(inline="always", fastmath=_EXACT, error_model="numpy")
+@inlined(fastmath=_EXACT, error_model="numpy")
 def _exponential(x):
     """e^x for -87 ≤ x ≤ 0."""
     t = max(x, _LOWEST) * _LOG2E
@@ -79,7 +81,7 @@ def _exponential(x):
     return power * as_float((np.int32(n) + np.int32(127)) << np.int32(23))
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _center(scores, scale):
     """Every row times the scale, less its largest number. Four numbers at a time: four chains do not wait for each other."""
     for i in range(scores.shape[0]):
@@ -92,14 +94,14 @@ def _center(scores, scale):
             scores[i, j] = (scores[i, j] - top) * scale
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _raise(flat):
     """e to every number; what lies at the bottom, or was closed, becomes zero."""
     for e in range(flat.size):
         flat[e] = _exponential(flat[e]) if flat[e] > _LOWEST else _ZERO
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _share(scores):
     """Every row over its sum; a row of zeros stays so."""
     for i in range(scores.shape[0]):
@@ -115,7 +117,7 @@ def _share(scores):
             scores[i, j] *= factor
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _close(b, h, K, scores, allowed, causal):
     """What a head may not look at is put below all scores."""
     for i in range(scores.shape[0]):
@@ -128,39 +130,50 @@ def _close(b, h, K, scores, allowed, causal):
             scores[i, j] = _CLOSED
 
 
-@numba.njit
+@part
+def _odd(bits):
+    """Whether any number, told by its bits, is open and larger than all that the loops are right for, inf and NaN too."""
+    found = np.int32(0)
+    for e in range(bits.size):
+        found |= np.int32((bits[e] & _NO_SIGN) > _LARGEST) & np.int32(bits[e] != _CLOSED_BITS)
+    return found != 0
+
+
+@part
 def _start(flat, places, number, b, h):
     """The address of the first number of a head."""
     return flat.ctypes.data + 4 * (places[number, 0] + b * places[number, 1] + h * places[number, 2])
 
 
-@numba.njit
+@part
 def _keep(scores, weights, b, h):
     for i in range(weights.shape[2]):
         for j in range(weights.shape[3]):
             weights[b, h, i, j] = scores[i, j]
 
 
-@numba.njit
+@part
 def _bring(weights, b, h, block):
     for i in range(weights.shape[2]):
         for j in range(weights.shape[3]):
             block[i, j] = weights[b, h, i, j]
 
 
-@numba.njit(error_model="numpy")
-def _forward_task(b, query, key, value, places, allowed, causal, scale, drops, weights, context):
+@part(error_model="numpy")
+def _forward_task(b, query, key, value, places, allowed, causal, scale, drops, weights, context, odd):
     H, Q, K, D, V = context.shape[2], context.shape[1], weights.shape[3], places[0, 4], context.shape[3]
     padded = (K + COLUMNS - 1) // COLUMNS
     keys, values = np.empty((padded, D, COLUMNS), np.float32), np.empty((V // COLUMNS, K, COLUMNS), np.float32)
     scores = np.empty((Q, padded * COLUMNS), np.float32)
     flat = scores.ravel()
+    bits = flat.view(np.int32)
     seed, limit, factor = drops
     for h in range(H):
         _columns(_start(key, places, 1, b, h), places[1, 3], K, keys)
         _rows(_start(value, places, 2, b, h), places[2, 3], K, values)
         _times(_start(query, places, 0, b, h), places[0, 3], 1, Q, keys, D, scores.ctypes.data, padded * COLUMNS)
         _close(b, h, K, scores, allowed, causal)
+        odd[b] |= _odd(bits)
         _center(scores, scale)
         _raise(flat)
         _share(scores)
@@ -172,21 +185,21 @@ def _forward_task(b, query, key, value, places, allowed, causal, scale, drops, w
         _times(scores.ctypes.data, padded * COLUMNS, 1, Q, values, K, place, H * V)
 
 
-@numba.njit(cache=True)
-def heads_forward(query, key, value, places, allowed, causal, scale, drops, weights, context):
-    """context[b, :, h] = dropped(softmax(scale · q k')) v for all samples and heads; `weights` may be empty."""
-    for b in range(context.shape[0]):
-        _forward_task(b, query, key, value, places, allowed, causal, scale, drops, weights, context)
+@kernel
+def heads_forward(team, query, key, value, places, allowed, causal, scale, drops, weights, context, odd):
+    """context[b, :, h] = dropped(softmax(scale · q k')) v for all samples and heads; `weights` may be empty.
+
+    `odd` marks samples with an open score that is not finite or too large: these are not what they should be.
+    """
+    share_out(
+        _forward_task,
+        context.shape[0],
+        team,
+        (query, key, value, places, allowed, causal, scale, drops, weights, context, odd),
+    )
 
 
-@numba.njit(parallel=True, cache=True)
-def heads_forward_threads(query, key, value, places, allowed, causal, scale, drops, weights, context):
-    """The same, on Numba's threads."""
-    for b in numba.prange(context.shape[0]):
-        _forward_task(b, query, key, value, places, allowed, causal, scale, drops, weights, context)
-
-
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _pull(weights, b, h, pulls, scale):
     """The gradient of scores from that of weights, in its place."""
     for i in range(weights.shape[2]):
@@ -197,7 +210,7 @@ def _pull(weights, b, h, pulls, scale):
             pulls[i, j] = weights[b, h, i, j] * (pulls[i, j] - mean) * scale
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _backward_task(b, query, key, value, pull, places, scale, drops, weights, dquery, dkey, dvalue):
     H, Q, K, D, V = weights.shape[1], weights.shape[2], weights.shape[3], dquery.shape[3], dvalue.shape[3]
     padded = (K + COLUMNS - 1) // COLUMNS
@@ -224,21 +237,15 @@ def _backward_task(b, query, key, value, pull, places, scale, drops, weights, dq
         _times(pulls.ctypes.data, 1, wide, K, asked, Q, dkey.ctypes.data + 4 * D * (b * K * H + h), H * D)
 
 
-@numba.njit
+@part
 def _part(room, width, count):
     """As much of a room as so many rows of so many columns take, in panels."""
     return room[: width * count].reshape(width // COLUMNS, count, COLUMNS)
 
 
-@numba.njit(cache=True)
-def heads_backward(query, key, value, pull, places, scale, drops, weights, dquery, dkey, dvalue):
+@kernel
+def heads_backward(team, query, key, value, pull, places, scale, drops, weights, dquery, dkey, dvalue):
     """The gradients of queries, keys and values from that of the context; weights as they were before dropout."""
-    for b in range(dquery.shape[0]):
-        _backward_task(b, query, key, value, pull, places, scale, drops, weights, dquery, dkey, dvalue)
-
-
-@numba.njit(parallel=True, cache=True)
-def heads_backward_threads(query, key, value, pull, places, scale, drops, weights, dquery, dkey, dvalue):
-    """The same, on Numba's threads."""
-    for b in numba.prange(dquery.shape[0]):
-        _backward_task(b, query, key, value, pull, places, scale, drops, weights, dquery, dkey, dvalue)
+    share_out(
+        _backward_task, dquery.shape[0], team, (query, key, value, pull, places, scale, drops, weights, dquery, dkey, dvalue)
+    )

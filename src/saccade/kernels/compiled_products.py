@@ -1,8 +1,8 @@
 """The compiled loops of matrix products over panels of 16 columns, in Numba; imported by `saccade.kernels.runtime`."""
 
-import numba
 import numpy as np
 
+from saccade.kernels.jit import kernel, part, share_out
 from saccade.kernels.tiles import COLUMNS, byte_tile, float_tile
 
 _six, _four, _two, _one = (float_tile(rows) for rows in (6, 4, 2, 1))
@@ -13,18 +13,18 @@ _NUMBERS = 48 * 1024
 _TILE = 6
 
 
-@numba.njit
+@part
 def _rows_at_once(inner):
     return max(1, _NUMBERS // max(1, inner) // _TILE) * _TILE
 
 
-@numba.njit
+@part
 def _place(task, blocks, panels, few):
     """The block of rows and the panel of a task: few rows go through all their blocks before the next panel is fetched."""
     return (task % blocks, task // blocks) if few else (task // panels, task % panels)
 
 
-@numba.njit
+@part
 def _strip(a, a_row, a_step, rows, panel, inner, bias, lowest, c, c_row):
     i = 0
     while i + 6 <= rows:
@@ -40,7 +40,7 @@ def _strip(a, a_row, a_step, rows, panel, inner, bias, lowest, c, c_row):
         _one(a + 4 * a_row * i, a_row, a_step, panel, inner, bias, lowest, c + 4 * c_row * i, c_row)
 
 
-@numba.njit
+@part
 def _put(scratch, columns, out, top, left):
     """As many columns of the scratch as there are, in their place."""
     for i in range(scratch.shape[0]):
@@ -48,7 +48,7 @@ def _put(scratch, columns, out, top, left):
             out[top + i, left + j] = scratch[i, j]
 
 
-@numba.njit
+@part
 def _product_task(task, a, a_row, a_step, panels, bias, lowest, out):
     """One block of rows times one panel; a panel that is cut off at the right is written by way of a scratch."""
     number, inner, _ = panels.shape
@@ -68,27 +68,19 @@ def _product_task(task, a, a_row, a_step, panels, bias, lowest, out):
     _put(scratch, columns, out, first, p * COLUMNS)
 
 
-@numba.njit
+@part
 def _tasks(panels, out):
     at_once = _rows_at_once(panels.shape[1])
     return (out.shape[0] + at_once - 1) // at_once * panels.shape[0]
 
 
-@numba.njit(cache=True)
-def product(a, a_row, a_step, panels, bias, lowest, out):
+@kernel
+def product(team, a, a_row, a_step, panels, bias, lowest, out):
     """out = max(A B + bias, lowest), A at the address `a` with these strides, B in panels (P, inner, 16)."""
-    for task in range(_tasks(panels, out)):
-        _product_task(task, a, a_row, a_step, panels, bias, lowest, out)
+    share_out(_product_task, _tasks(panels, out), team, (a, a_row, a_step, panels, bias, lowest, out))
 
 
-@numba.njit(parallel=True, cache=True)
-def product_threads(a, a_row, a_step, panels, bias, lowest, out):
-    """The same, on Numba's threads."""
-    for task in numba.prange(_tasks(panels, out)):
-        _product_task(task, a, a_row, a_step, panels, bias, lowest, out)
-
-
-@numba.njit
+@part
 def _pack_task(p, b, panels):
     """Panel p of B (inner, N), whatever its strides; what B does not have is zero."""
     inner, width = b.shape
@@ -101,21 +93,13 @@ def _pack_task(p, b, panels):
             panel[k, j] = 0
 
 
-@numba.njit(cache=True)
-def pack(b, panels):
+@kernel
+def pack(team, b, panels):
     """B (inner, N) in panels of 16 columns, (P, inner, 16)."""
-    for p in range(panels.shape[0]):
-        _pack_task(p, b, panels)
+    share_out(_pack_task, panels.shape[0], team, (b, panels))
 
 
-@numba.njit(parallel=True, cache=True)
-def pack_threads(b, panels):
-    """The same, on Numba's threads."""
-    for p in numba.prange(panels.shape[0]):
-        _pack_task(p, b, panels)
-
-
-@numba.njit
+@part
 def _strip_bytes(a, a_row, row_scale, rows, panel, pairs, scale, bias, lowest, c, c_row):
     i = 0
     while i + 6 <= rows:
@@ -131,7 +115,7 @@ def _strip_bytes(a, a_row, row_scale, rows, panel, pairs, scale, bias, lowest, c
         _one_bytes(a + 2 * a_row * i, a_row, row_scale + 4 * i, panel, pairs, scale, bias, lowest, c + 4 * c_row * i, c_row)
 
 
-@numba.njit
+@part
 def _byte_task(task, a, row_scales, panels, scales, bias, lowest, out):
     number, pairs, _ = panels.shape
     rows, width = out.shape
@@ -152,21 +136,13 @@ def _byte_task(task, a, row_scales, panels, scales, bias, lowest, out):
     _put(scratch, columns, out, first, p * COLUMNS)
 
 
-@numba.njit(cache=True)
-def byte_product(a, row_scales, panels, scales, bias, lowest, out):
+@kernel
+def byte_product(team, a, row_scales, panels, scales, bias, lowest, out):
     """out = max(row_scales · scales · (A B) + bias, lowest), A (N, inner) of 16 bits, B in panels (P, inner / 2, 32)."""
-    for task in range(_tasks(panels, out)):
-        _byte_task(task, a, row_scales, panels, scales, bias, lowest, out)
+    share_out(_byte_task, _tasks(panels, out), team, (a, row_scales, panels, scales, bias, lowest, out))
 
 
-@numba.njit(parallel=True, cache=True)
-def byte_product_threads(a, row_scales, panels, scales, bias, lowest, out):
-    """The same, on Numba's threads."""
-    for task in numba.prange(_tasks(panels, out)):
-        _byte_task(task, a, row_scales, panels, scales, bias, lowest, out)
-
-
-@numba.njit
+@part
 def _round_row(i, x, limit, rounded, scales):
     row, out = x[i], rounded[i]
     largest, wrong = np.float32(0), False
@@ -181,15 +157,7 @@ def _round_row(i, x, limit, rounded, scales):
         out[k] = 0
 
 
-@numba.njit(cache=True)
-def round_rows(x, limit, rounded, scales):
+@kernel
+def round_rows(team, x, limit, rounded, scales):
     """Each row of x as whole numbers of at most `limit`, times its own scale."""
-    for i in range(x.shape[0]):
-        _round_row(i, x, limit, rounded, scales)
-
-
-@numba.njit(parallel=True, cache=True)
-def round_rows_threads(x, limit, rounded, scales):
-    """The same, on Numba's threads."""
-    for i in numba.prange(x.shape[0]):
-        _round_row(i, x, limit, rounded, scales)
+    share_out(_round_row, x.shape[0], team, (x, limit, rounded, scales))

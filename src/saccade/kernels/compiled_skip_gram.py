@@ -5,22 +5,22 @@ One thread, pair after pair in the order in which they come: the same pairs give
 
 import math
 
-import numba
 import numpy as np
 
+from saccade.kernels.jit import inlined, kernel
 from saccade.kernels.lanes import add_scaled, dot_product, fetch
 
 _ONE, _ZERO = np.float32(1), np.float32(0)
 LINE = 64  # bytes that the processor fetches at once
 
 
-@numba.njit(inline="always")
+@inlined
 def _ahead(start, size):
     for offset in range(0, size, LINE):
         fetch(start + offset)
 
 
-@numba.njit(inline="always")
+@inlined
 def _told(score, likely):
     """The pull of one score toward 1 or 0, and its loss: -log σ(score), or -log σ(-score)."""
     small = np.float32(math.exp(-abs(score)))
@@ -29,7 +29,7 @@ def _told(score, likely):
     return (_ONE if likely else _ZERO) - share, missed
 
 
-@numba.njit(cache=True)
+@kernel
 def skip_gram(inputs, outputs, centers, contexts, negatives, rate, losses):
     """One step of descent for each pair, in place; `losses` gets each pair's loss before its step."""
     width, drawn = inputs.shape[1], negatives.shape[1]

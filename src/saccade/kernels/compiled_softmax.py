@@ -6,25 +6,26 @@ float32 has no more whole numbers, it stays at e^-87: no denormal number, which 
 
 import math
 
-import numba
 import numpy as np
 
 from saccade.kernels.compiled import _ZERO
 from saccade.kernels.compiled_cells import _EXACT
+from saccade.kernels.jit import copy, kernel, part, share_out
 
 _LOWEST, _LOG2E, _HALF = np.float32(-87.0), np.float32(math.log2(math.e)), np.float32(0.5)
 _ONE = np.float32(1)
 _BLOCK = 1024
+_LOG_ROWS, _CROSS_ROWS = 4, 16  # of a task
 # 2^f = Σ (f ln 2)^k / k!, cut after the seventh power: 5e-9 on |f| ≤ ½.
 _C1, _C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(math.log(2) ** k / math.factorial(k)) for k in range(1, 8))
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _sum(row, scratch):
     """The sum, half laid upon half until one number is left: an order that no compiler may change."""
     half = row.size // 2
     count = row.size - half
-    scratch[half:count] = row[half:count]  # the middle one, if there is one
+    copy(row[half:count], scratch[half:count])  # the middle one, if there is one
     _lay(row[:half], row[count:], scratch[:half])
     while count > 1:
         half = count // 2
@@ -33,13 +34,13 @@ def _sum(row, scratch):
     return scratch[0]
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _lay(one, other, out):
     for j in range(out.size):
         out[j] = one[j] + other[j]
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _shift(row, bias):
     """Add the bias; how many numbers are not finite."""
     bad = 0
@@ -49,7 +50,7 @@ def _shift(row, bias):
     return bad
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _largest(row):
     top = row[0]
     for j in range(row.size):
@@ -57,7 +58,7 @@ def _largest(row):
     return top
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _powers(row, top, bits):
     """The fractional power into the row, the bits of the whole power into `bits`."""
     for j in range(row.size):
@@ -68,19 +69,19 @@ def _powers(row, top, bits):
         bits[j] = (np.int32(n) + np.int32(127)) << np.int32(23)
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _join(row, scales):
     for j in range(row.size):
         row[j] *= scales[j]
 
 
-@numba.njit(fastmath=_EXACT, error_model="numpy")
+@part(fastmath=_EXACT, error_model="numpy")
 def _scale(row, factor, minus):
     for j in range(row.size):
         row[j] = row[j] * factor - minus
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _cross_row(n, logits, bias, target, smoothing, bits, losses):
     row, wanted = logits[n], target[n]
     count = np.float32(row.size)
@@ -99,7 +100,7 @@ def _cross_row(n, logits, bias, target, smoothing, bits, losses):
     row[wanted] -= _ONE - smoothing
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _not_numbers(row):
     bad = 0
     for j in range(row.size):
@@ -107,7 +108,7 @@ def _not_numbers(row):
     return bad
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _log_row(row, powers, bits):
     """log softmax of a row in its place, a block at a time, so that what is between stays in the first-level cache."""
     top = _largest(row)
@@ -116,46 +117,37 @@ def _log_row(row, powers, bits):
         return
     total = _ZERO
     for first in range(0, row.size, _BLOCK):
-        part = row[first : first + _BLOCK]
-        here = powers[: part.size]
-        here[:] = part
-        _powers(here, top, bits[: part.size])
-        _join(here, bits[: part.size].view(np.float32))
-        total += _sum(here, bits[: part.size].view(np.float32))
+        there = row[first : first + _BLOCK]
+        here = powers[: there.size]
+        copy(there, here)
+        _powers(here, top, bits[: there.size])
+        _join(here, bits[: there.size].view(np.float32))
+        total += _sum(here, bits[: there.size].view(np.float32))
     _scale(row, _ONE, top + np.float32(math.log(total)))
 
 
-@numba.njit(cache=True)
-def log_softmax(logits):
-    """log softmax of each row, in its place."""
+@part(error_model="numpy")
+def _log_rows(task, logits):
     powers, bits = np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.int32)
-    for n in range(logits.shape[0]):
+    for n in range(task * _LOG_ROWS, min(task * _LOG_ROWS + _LOG_ROWS, logits.shape[0])):
         _log_row(logits[n], powers, bits)
 
 
-@numba.njit(parallel=True, cache=True)
-def log_softmax_threads(logits):
-    """The same, on Numba's threads, a few rows each at a time."""
-    tasks = (logits.shape[0] + 3) // 4
-    for task in numba.prange(tasks):
-        powers, bits = np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.int32)
-        for n in range(task * 4, min(task * 4 + 4, logits.shape[0])):
-            _log_row(logits[n], powers, bits)
+@kernel
+def log_softmax(team, logits):
+    """log softmax of each row, in its place."""
+    share_out(_log_rows, (logits.shape[0] + _LOG_ROWS - 1) // _LOG_ROWS, team, (logits,))
 
 
-@numba.njit(cache=True)
-def cross_entropy(logits, bias, target, smoothing, losses):
-    """−log softmax(logits + bias) at the target, smoothed; `logits` become the gradient of their row's loss."""
+@part(error_model="numpy")
+def _cross_rows(task, logits, bias, target, smoothing, losses):
     bits = np.empty(logits.shape[1], np.int32)
-    for n in range(logits.shape[0]):
+    for n in range(task * _CROSS_ROWS, min(task * _CROSS_ROWS + _CROSS_ROWS, logits.shape[0])):
         _cross_row(n, logits, bias, target, smoothing, bits, losses)
 
 
-@numba.njit(parallel=True, cache=True)
-def cross_entropy_threads(logits, bias, target, smoothing, losses):
-    """The same, on Numba's threads, a few rows each at a time."""
-    tasks = (logits.shape[0] + 15) // 16
-    for task in numba.prange(tasks):
-        bits = np.empty(logits.shape[1], np.int32)
-        for n in range(task * 16, min(task * 16 + 16, logits.shape[0])):
-            _cross_row(n, logits, bias, target, smoothing, bits, losses)
+@kernel
+def cross_entropy(team, logits, bias, target, smoothing, losses):
+    """−log softmax(logits + bias) at the target, smoothed; `logits` become the gradient of their row's loss."""
+    tasks = (logits.shape[0] + _CROSS_ROWS - 1) // _CROSS_ROWS
+    share_out(_cross_rows, tasks, team, (logits, bias, target, smoothing, losses))

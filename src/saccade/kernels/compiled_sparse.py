@@ -1,12 +1,11 @@
 """The compiled loop of a product with a sparse matrix, in Numba; imported at first use by `saccade.kernels.runtime`."""
 
-import numba
-
 from saccade.kernels.compiled import _ZERO
+from saccade.kernels.jit import kernel, part, share_out
 from saccade.kernels.lanes import add_scaled
 
 
-@numba.njit(error_model="numpy")
+@part(error_model="numpy")
 def _strip(task, tasks, into, rows, values, table, out):
     """Some of the columns. A task owns them, so the order of its sums is that of the list, whatever the tasks."""
     width = table.shape[1]
@@ -19,14 +18,8 @@ def _strip(task, tasks, into, rows, values, table, out):
         add_scaled(values[e], source + 4 * width * rows[e], target + 4 * width * into[e], high - low)
 
 
-@numba.njit(cache=True)
-def gather_rows(tasks, into, rows, values, table, out):
-    """out[into[e]] += values[e] · table[rows[e]], from zero, over all entries e."""
-    _strip(0, 1, into, rows, values, table, out)
-
-
-@numba.njit(parallel=True, cache=True)
-def gather_rows_threads(tasks, into, rows, values, table, out):
-    """The same, on Numba's threads, each with its share of the columns."""
-    for task in numba.prange(tasks):
-        _strip(task, tasks, into, rows, values, table, out)
+@kernel
+def gather_rows(team, into, rows, values, table, out):
+    """out[into[e]] += values[e] · table[rows[e]], from zero, over all entries e. Each thread has some columns."""
+    tasks = team[1]
+    share_out(_strip, tasks, team, (tasks, into, rows, values, table, out))

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from saccade.kernels.function import applied
+from saccade.kernels.function import applied, differentiable_by, keep, kept
 from saccade.kernels.runtime import kernels_on, run
 
 # Wider vectors, or more values a key, and matrix products are quicker.
@@ -23,9 +22,9 @@ SCALE = math.sqrt(0.5 * math.log2(math.e))
 
 
 def gaussian_on(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether the kernel takes these: float32 or float64 on the CPU, few numbers a vector, not while compiling for torch."""
+    """Whether the kernel takes these: float32 or float64 on the CPU, few numbers a vector."""
     narrow = query.shape[-1] <= WIDEST and value.shape[-1] <= MOST_VALUES
-    if not narrow or query.dtype not in (torch.float32, torch.float64) or torch.compiler.is_compiling():
+    if not narrow or query.dtype not in (torch.float32, torch.float64):
         return False
     return kernels_on(query, key, value, dtype=query.dtype)
 
@@ -54,21 +53,22 @@ class _Pool(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, others: bool) -> Tensor:
         context, level = query.new_empty(*query.shape[:2], value.shape[2]), query.new_empty(query.shape[:2])
-        ctx.shift = key.shape[1] - query.shape[1] if others else None
+        shift = key.shape[1] - query.shape[1] if others else None
         arrays = (_rows(query), _columns(key), _turned(value))
-        run("gaussian_pool", *arrays, _place(ctx.shift, key), context.numpy(), level.numpy())
-        ctx.save_for_backward(query, key, value, context, level)
+        run("gaussian_pool", *arrays, _place(shift, key), context.numpy(), level.numpy())
+        keep(ctx, (query, key, value, others), context, level)
         return context
 
     @staticmethod
-    @once_differentiable
+    @differentiable_by(pool_definition)
     def backward(ctx: Any, pull: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        query, key, value, context, level = ctx.saved_tensors
+        (query, key, value, others), (context, level) = kept(ctx)
+        shift = key.shape[1] - query.shape[1] if others else None
         none, pull = key.new_zeros(key.shape[:2]), pull.contiguous()
         asked = (pull, level, (pull * context).sum(-1))
         known = (value.contiguous(), none, none)
-        query_grad, _ = _pulled(query, asked, key, known, ctx.shift)
-        back = None if ctx.shift is None else -ctx.shift
+        query_grad, _ = _pulled(query, asked, key, known, shift)
+        back = None if shift is None else -shift
         key_grad, value_grad = _pulled(key, known, query, asked, back)
         return query_grad, key_grad, value_grad, None
 

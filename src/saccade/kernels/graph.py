@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from saccade.kernels import chances
 from saccade.kernels.neighborhoods import Graph, Order
-from saccade.kernels.runtime import kernels_on, run
+from saccade.kernels.runtime import kernels_on, run, traced
 
 _ORDER = ", ".join(f"Tensor {name}" for name in Order._fields)
 _GIVEN = f"Tensor query, Tensor key, Tensor value, Tensor? offset, Tensor? kept, float slope, float factor, {_ORDER}"
@@ -33,8 +33,12 @@ def pool_edges(
     dropout: float = 0.0,
 ) -> Float[Tensor, "N H C"]:
     """The context of each node; `offset` is added to what an edge scores before LeakyReLU, in the graph's order of edges."""
-    kept = chances.kept(graph.edge_index.shape[1], query.shape[1], dropout) if dropout > 0 else None
-    context: Tensor = _operator(query, key, value, offset, kept, slope, chances.scale(dropout), *graph.sorted)[0]
+    shape = (graph.edge_index.shape[1], query.shape[1])
+    kept = chances.kept(*shape, dropout, query.device).to(torch.uint8) if dropout > 0 else None
+    given = (query, key, value, offset, kept, slope, chances.rounded(dropout)[1], *graph.sorted)
+    if traced() and not torch.compiler.is_compiling():
+        return pool_definition(*given)
+    context: Tensor = _operator(*given)[0]
     return context
 
 
@@ -61,11 +65,19 @@ def pool_definition(
     *sorted_: Tensor,
 ) -> Tensor:
     """The same in plain torch; `kept` is by slot, `offset` in the order of the list."""
-    order = Order(*sorted_)
+    order, dtype = Order(*sorted_), value.dtype
     source, target = order.source.long(), _target(order)
-    weights = weights_definition(query, key, None if offset is None else offset[order.order], slope, source, target)
+    query, key, value = widened(query), widened(key), widened(value)
+    offset = None if offset is None else widened(offset)[order.order]
+    weights = weights_definition(query, key, offset, slope, source, target)
     weights = weights if kept is None else weights * kept * factor
-    return value.new_zeros(len(query), *value.shape[1:]).index_add(0, target, weights[..., None] * value[source])
+    context = value.new_zeros(len(query), *value.shape[1:]).index_add(0, target, weights[..., None] * value[source])
+    return context.to(dtype)
+
+
+def widened(values: Tensor) -> Tensor:
+    """In float32 if they are in half precision, in which sums over many edges would stop growing."""
+    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
 def _target(order: Order) -> Tensor:
@@ -154,6 +166,18 @@ def _plain_gradients(
     return query_grad, key_grad, value_grad, grad.new_empty(0) if offset is None else pulled
 
 
+def _differentiable(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, offset: Tensor | None, *rest: Any
+) -> tuple[Tensor | None, ...]:
+    """The gradients with a graph of their own, by the definition."""
+    given = (query, key, value, offset)
+    own = [part if part is None or not part.requires_grad else part.view_as(part) for part in given]
+    wanted = [part for part in own if part is not None and part.requires_grad]
+    context = pool_definition(*own, *rest)  # type: ignore[arg-type]
+    found = iter(torch.autograd.grad(context, wanted, grad, create_graph=True))
+    return tuple(next(found) if part is not None and part.requires_grad else None for part in own)
+
+
 def _fake_pool(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor]:
     return value.new_empty(len(query), *value.shape[1:]), query.new_empty(query.shape), query.new_empty(query.shape)
 
@@ -178,6 +202,8 @@ def _backward(ctx: Any, grad: Tensor | None, *others: Tensor | None) -> tuple[Te
     if grad is None:
         return None, None, None, None, *nothing
     saved = ctx.saved_tensors
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # a gradient of this gradient is wanted
+        return *_differentiable(grad, *saved[3:8], ctx.slope, ctx.factor, *saved[8:]), *nothing
     grads = torch.ops.saccade.pool_edges_gradients(grad, *saved[:8], ctx.slope, ctx.factor, *saved[8:])
     return *grads[:3], None if saved[6] is None else grads[3], *nothing
 

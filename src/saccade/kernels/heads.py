@@ -11,13 +11,15 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from saccade.kernels.function import applied
+from saccade.kernels import chances
+from saccade.kernels.function import applied, differentiable_by, keep, kept
 from saccade.kernels.panels import COLUMNS
 from saccade.kernels.runtime import kernels_on, run
 
-STEPS = 1 << 16  # a chance is rounded to a multiple of one in so many
+Drops = tuple[np.uint64, np.uint32, np.float32]
+NO_DROPS: Drops = (np.uint64(0), np.uint32(0), np.float32(1))
+WORD = 0xFFFFFFFF
 
 
 def heads_on(query: Tensor, key: Tensor, value: Tensor) -> bool:
@@ -40,18 +42,27 @@ def pool_heads(
     dropout: float = 0.0,
 ) -> Float[Tensor, "B H Q V"]:
     """The context; `causal` is for as many queries as keys, and not for use with `allowed`."""
-    return applied(_PoolHeads, query, key, value, scale, allowed, causal, dropout)
+    return applied(_PoolHeads, query, key, value, scale, allowed, causal, _drops(dropout))
 
 
-def pool_definition(query: Tensor, key: Tensor, value: Tensor, scale: float, allowed: Tensor | None, causal: bool) -> Tensor:
-    """The same in plain torch, without dropout."""
+def pool_definition(
+    query: Tensor, key: Tensor, value: Tensor, scale: float, allowed: Tensor | None, causal: bool, drops: Drops = NO_DROPS
+) -> Tensor:
+    """The same in plain torch."""
+    weights = _weights(query, key, scale, allowed, causal)
+    return (weights * _kept(weights, drops) if drops[1] else weights) @ value
+
+
+def _weights(query: Tensor, key: Tensor, scale: float, allowed: Tensor | None, causal: bool) -> Tensor:
+    """The weights before dropout."""
     scores = scale * (query @ key.transpose(-1, -2))
     if causal:
-        allowed = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+        allowed = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
     if allowed is None:
-        return scores.softmax(-1) @ value
-    weights = scores.masked_fill(~allowed, -math.inf).softmax(-1)
-    return weights.masked_fill(~allowed.any(-1, keepdim=True), 0) @ value
+        return scores.softmax(-1)
+    # A row with nothing open is opened for the softmax, and zeroed after it: no NaN, and no gradient.
+    empty = ~allowed.any(-1, keepdim=True)
+    return scores.masked_fill(~allowed, -math.inf).masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0)
 
 
 class _PoolHeads(torch.autograd.Function):
@@ -64,29 +75,32 @@ class _PoolHeads(torch.autograd.Function):
         scale: float,
         allowed: Tensor | None,
         causal: bool,
-        dropout: float,
+        drops: Drops,
     ) -> Tensor:
         (B, H, Q, _), K, V = query.shape, key.shape[2], value.shape[3]
-        kept = B if any(ctx.needs_input_grad[:3]) else 0
-        weights, context = query.new_empty(kept, H, Q, K), query.new_empty(B, Q, H, V)
+        rows = B if any(ctx.needs_input_grad[:3]) else 0
+        weights, context = query.new_empty(rows, H, Q, K), query.new_empty(B, Q, H, V)
         open_ = np.zeros((0, 1, 1, 0), np.bool_) if allowed is None else _four(allowed, K).numpy()
-        drops = _drops(dropout)
+        odd = np.zeros(B, np.bool_)
         arrays = [_flat(part) for part in (query, key, value)]
-        numbers = (np.float32(scale), drops, weights.numpy(), context.numpy())
+        numbers = (np.float32(scale), drops, weights.numpy(), context.numpy(), odd)
         run("heads_forward", *arrays, _places(query, key, value), open_, causal, *numbers)
-        ctx.save_for_backward(query, key, value, weights)
-        ctx.scale, ctx.drops = scale, drops
-        return context.transpose(1, 2)
+        result = context.transpose(1, 2)
+        if odd.any():  # scores that are not finite, or nearly not
+            ctx.plain = True
+            result = pool_definition(query, key, value, scale, allowed, causal, drops)
+        keep(ctx, (query, key, value, scale, allowed, causal, drops), weights)
+        return result
 
     @staticmethod
-    @once_differentiable
+    @differentiable_by(pool_definition)
     def backward(ctx: Any, pull: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, weights = ctx.saved_tensors
+        (query, key, value, scale, _, _, drops), (weights,) = kept(ctx)
         pull = pull if pull.stride(3) == 1 else pull.contiguous()
         given = (query, key, value, pull)
         grads = [query.new_empty(part.transpose(1, 2).shape) for part in (query, key, value)]
         arrays = [_flat(part) for part in given]
-        numbers = (np.float32(ctx.scale), ctx.drops, weights.numpy(), *(grad.numpy() for grad in grads))
+        numbers = (np.float32(scale), drops, weights.numpy(), *(grad.numpy() for grad in grads))
         run("heads_backward", *arrays, _places(*given), *numbers)
         return *(grad.transpose(1, 2) for grad in grads), None, None, None, None
 
@@ -108,9 +122,26 @@ def _four(allowed: Tensor, keys: int) -> Tensor:
     return allowed.expand(*allowed.shape[:3], keys).contiguous()
 
 
-def _drops(dropout: float) -> tuple[np.uint64, np.uint32, np.float32]:
-    """A seed from torch's generator, the limit below which a chance strikes out, and the factor of what is left."""
+def _drops(dropout: float) -> Drops:
+    """A seed from torch's generator, the limit below which a chance drops a weight, and the factor of what is left."""
     if dropout <= 0:
-        return np.uint64(0), np.uint32(0), np.float32(1)
-    seed = int(torch.empty((), dtype=torch.int64).random_())
-    return np.uint64(seed), np.uint32(round(dropout * STEPS)), np.float32(1 / (1 - dropout))
+        return NO_DROPS
+    seed, (limit, factor) = int(torch.empty((), dtype=torch.int64).random_()), chances.rounded(dropout)
+    return np.uint64(seed), np.uint32(limit), np.float32(factor)
+
+
+def _kept(weights: Tensor, drops: Drops) -> Tensor:
+    """The factors of all weights (B, H, Q, K): 0 for those that the kernel drops, computed as it does."""
+    (B, H, Q, K), (seed, limit, factor) = weights.shape, drops
+    wide = -(-K // COLUMNS) * COLUMNS
+    place = torch.arange(B * H * Q * wide, device=weights.device).view(B, H, Q, wide)[..., :K]
+    chance = _hash(_hash(place + (int(seed) & WORD)) + (int(seed) >> 32)) >> 16
+    return (chance >= int(limit)).to(weights.dtype) * float(factor)
+
+
+def _hash(x: Tensor) -> Tensor:
+    """A round of the hash of `compiled_heads`, on 32 bits in 64."""
+    x = x & WORD
+    x = ((x ^ (x >> 16)) * 0x7FEB352D) & WORD
+    x = ((x ^ (x >> 15)) * 0x846CA68B) & WORD
+    return x ^ (x >> 16)

@@ -4,23 +4,24 @@ Its meaning is softmax(`additive_scores`) over the live keys, times the values; 
 there are many queries a matrix product pools faster, and this is not used.
 """
 
+import math
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from saccade.kernels.function import applied
+from saccade.kernels.additive import scores_definition
+from saccade.kernels.function import applied, differentiable_by, keep, kept
 from saccade.kernels.runtime import kernels_on, run
 
 MOST_QUERIES = 8
 
 
 def pooling_on(query: Tensor, key: Tensor, value: Tensor, vector: Tensor) -> bool:
-    """Whether the kernel takes these: float32 on the CPU, (B, few, D), not while compiling for torch."""
+    """Whether the kernel takes these: float32 on the CPU, (B, few, D)."""
     shaped = query.dim() == key.dim() == value.dim() == 3 and query.shape[1] <= MOST_QUERIES
-    return shaped and not torch.compiler.is_compiling() and kernels_on(query, key, value, vector)
+    return shaped and kernels_on(query, key, value, vector)
 
 
 def additive_pool(
@@ -34,6 +35,12 @@ def additive_pool(
     return applied(_Pool, query, key, vector, value, live)
 
 
+def pool_definition(query: Tensor, key: Tensor, vector: Tensor, value: Tensor, live: Tensor) -> Tensor:
+    """The same in plain torch."""
+    scores = scores_definition(query, key, vector).masked_fill(~live[:, None], -math.inf)
+    return scores.masked_fill(~live.any(-1)[:, None, None], 0).softmax(-1).masked_fill(~live[:, None], 0) @ value
+
+
 class _Pool(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, vector: Tensor, value: Tensor, live: Tensor) -> Tensor:
@@ -41,14 +48,15 @@ class _Pool(torch.autograd.Function):
         weights = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
         context = query.new_empty(*query.shape[:2], value.shape[2])
         run("pool_forward", *(part.numpy() for part in (*inputs, weights, context)))
-        ctx.save_for_backward(*inputs, weights)
+        keep(ctx, (query, key, vector, value, live), weights)
         return context
 
     @staticmethod
-    @once_differentiable
+    @differentiable_by(pool_definition)
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
-        inputs = (grad.contiguous(), *ctx.saved_tensors)
-        query, key, vector = ctx.saved_tensors[:3]
+        given, (weights,) = kept(ctx)
+        inputs = [part.detach().contiguous() for part in (grad, *given, weights)]
+        query, key, vector = inputs[1:4]
         query_grad, key_grad = torch.empty_like(query), torch.zeros_like(key)
         vector_grad = query.new_zeros(query.shape[0], query.shape[2])
         outputs = (query_grad, key_grad, vector_grad)

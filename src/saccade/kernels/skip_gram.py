@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from saccade.errors import ShapeError
 from saccade.kernels.runtime import compiled, kernels_on
 
 
@@ -17,12 +18,21 @@ def descend(inputs: Tensor, outputs: Tensor, centers: Tensor, contexts: Tensor, 
 
     Shapes: inputs, outputs (V, D), centers, contexts (pairs), negatives (pairs, n)
     """
-    if not kernels_on(inputs, outputs):
+    for name, words in (("centers", centers), ("contexts", contexts), ("negatives", negatives)):
+        _check(name, words, len(inputs) if name == "centers" else len(outputs))
+    if not (kernels_on(inputs, outputs) and inputs.is_contiguous() and outputs.is_contiguous()):
         return definition(inputs, outputs, centers, contexts, negatives, rate)
     losses = torch.empty(len(centers), dtype=torch.float32)
-    numbers = (centers.numpy(), contexts.numpy(), negatives.numpy())
+    numbers = [part.contiguous().numpy() for part in (centers, contexts, negatives)]
     compiled("skip_gram")(inputs.numpy(), outputs.numpy(), *numbers, _float32(rate), losses.numpy())
     return losses
+
+
+def _check(name: str, words: Tensor, size: int) -> None:
+    """Refuse words that there are not: the kernel would read and write somewhere else in memory."""
+    if words.numel() and not (int(words.min()) >= 0 and int(words.max()) < size):
+        wrong = int(words.min()) if int(words.min()) < 0 else int(words.max())
+        raise ShapeError(f"{name}: expected words 0 … {size - 1}, got {wrong}")
 
 
 def definition(inputs: Tensor, outputs: Tensor, centers: Tensor, contexts: Tensor, negatives: Tensor, rate: float) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.errors import ShapeError
 from saccade.kernels.runtime import kernels_on, run
 
 
@@ -18,12 +19,21 @@ def cross_entropy_(
 
     Afterwards `logits` hold the gradient of their row's loss for logits + bias. Not differentiable itself.
     """
+    _check(target, logits.shape[1])
     if not kernels_on(logits, bias) or not logits.is_contiguous() or 0 in logits.shape:
         return cross_entropy_definition(logits, bias, target, smoothing)
     losses = logits.new_empty(len(logits))
     arrays = (part.detach().contiguous().numpy() for part in (bias, target))
     run("cross_entropy", logits.numpy(), *arrays, np.float32(smoothing), losses.numpy())
     return losses
+
+
+def _check(target: Tensor, size: int) -> None:
+    """Refuse targets that there are not: the kernel would read and write somewhere else in memory."""
+    if target.is_cpu and target.numel():
+        low, high = (int(end) for end in target.aminmax())
+        if low < 0 or high >= size:
+            raise ShapeError(f"targets: expected 0 … {size - 1}, got {low if low < 0 else high}")
 
 
 def log_softmax_(logits: Float[Tensor, "... V"]) -> Float[Tensor, "... V"]:

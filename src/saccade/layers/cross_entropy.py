@@ -8,12 +8,13 @@ forward, when the block's probabilities are at hand.
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from saccade.kernels.function import applied
+from saccade.kernels.function import applied, differentiable_by, keep
 from saccade.kernels.products import product
+from saccade.kernels.runtime import traced
 from saccade.kernels.softmax import cross_entropy_
 
 # Numbers of one block of logits, 32 MB of float32: enough rows for a fast matrix product.
@@ -26,12 +27,36 @@ def linear_cross_entropy(
     bias: Float[Tensor, " V"],
     target: Int[Tensor, " N"],
     smoothing: float = 0.0,
+    ignore_index: int = -100,
 ) -> Float[Tensor, ""]:
     """Sum over the rows of −log p(target), p = softmax(hidden weight' + bias); `smoothing` of the target's share goes
-    to all V alike (Szegedy et al. 2016), as in `torch.nn.functional.cross_entropy`."""
+    to all V alike (Szegedy et al. 2016), as in `torch.nn.functional.cross_entropy`.
+
+    Rows whose target is `ignore_index` count nothing, whatever is in them.
+    """
+    if traced():
+        return cross_entropy_definition(hidden, weight, bias, target, smoothing, ignore_index=ignore_index)
+    live = target != ignore_index
+    if not bool(live.all()):
+        hidden, target = hidden[live], target[live]
     # Asked for inside `forward`, where gradients are always off, this could not be told from evaluation.
     wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (hidden, weight, bias))
     return applied(_LinearCrossEntropy, hidden, weight, bias, target, smoothing, wanted)
+
+
+def cross_entropy_definition(
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    target: Tensor,
+    smoothing: float,
+    wanted: bool = True,
+    *,
+    ignore_index: int = -100,
+) -> Tensor:
+    """The same in plain torch."""
+    logits = F.linear(hidden, weight, bias)
+    return F.cross_entropy(logits, target, reduction="sum", label_smoothing=smoothing, ignore_index=ignore_index)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -54,10 +79,11 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 torch.addmm(grads[1], pull.t(), given, beta=float(first > 0), out=grads[1])
                 grads[2].add_(pull.sum(0))
         ctx.grads = grads if len(hidden) or grads is None else tuple(grad.zero_() for grad in grads)
+        keep(ctx, (hidden, weight, bias, target, smoothing, wanted))
         return total.to(hidden.dtype)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_by(cross_entropy_definition)
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         if not ctx.grads:
             raise RuntimeError("linear_cross_entropy gives its gradients away once; compute the loss again")

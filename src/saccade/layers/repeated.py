@@ -9,10 +9,11 @@ ends on the way, because only a late input's gradient was asked for, leaves its 
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from saccade.kernels.function import applied
+from saccade.kernels.runtime import traced
 
 Notes = dict[int, list[tuple[Tensor, Tensor]]]
 
@@ -35,11 +36,13 @@ class Repeated:
 
     def begin(self, start: Tensor) -> Tensor:
         """The loop's first state, tied to the weight."""
-        return applied(_Begin, start, self.weight, self.notes)
+        return start if traced() else applied(_Begin, start, self.weight, self.notes)
 
     def map(self, x: Tensor, add: Tensor | None = None) -> Tensor:
         """add + x W', for (B, in) and what broadcasts to (B, out)."""
-        return applied(_Map, x, add, self.weight.detach(), self.notes)
+        if traced():
+            return F.linear(x, self.weight) if add is None else F.linear(x, self.weight) + add
+        return applied(_Map, x, add, self.weight.detach(), self)
 
 
 class _Begin(torch.autograd.Function):
@@ -49,7 +52,6 @@ class _Begin(torch.autograd.Function):
         return start.view_as(start)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
         notes = ctx.notes.pop(_this_backward(), None)
         if notes is None:
@@ -60,15 +62,16 @@ class _Begin(torch.autograd.Function):
 
 class _Map(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, add: Tensor | None, weight: Tensor, notes: Notes) -> Tensor:
-        ctx.notes, ctx.add_shape = notes, None if add is None else add.shape
+    def forward(ctx: Any, x: Tensor, add: Tensor | None, weight: Tensor, repeated: Repeated) -> Tensor:
+        ctx.repeated, ctx.add_shape = repeated, None if add is None else add.shape
         ctx.save_for_backward(x, weight)
         return x @ weight.t() if add is None else torch.addmm(add, x, weight.t())
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
         x, weight = ctx.saved_tensors
-        ctx.notes.setdefault(_this_backward(), []).append((grad, x))
+        # The weight itself, not only its numbers, where a gradient of this gradient is wanted.
+        weight = ctx.repeated.weight if torch.is_grad_enabled() else weight
+        ctx.repeated.notes.setdefault(_this_backward(), []).append((grad, x))
         added = None if ctx.add_shape is None else grad.sum_to_size(ctx.add_shape)
         return grad @ weight, added, None, None

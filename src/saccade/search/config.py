@@ -9,7 +9,10 @@ from annotated_types import Gt, Le
 from saccade.config import Amount, Count, Positive, Rate
 from saccade.errors import UsageError
 
+MOST = 1000  # hypotheses of one input: wider beams were never of use (Koehn and Knowles 2017), and fill the memory
 METHODS = {"beam": "beam", "temperature": "sample", "top_k": "sample", "top_p": "sample"}  # keys of one method alone
+
+Hypotheses = Annotated[int, Gt(0), Le(MOST)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,9 +21,9 @@ class Config:
 
     method: Literal["greedy", "beam", "sample"] = "greedy"
     """Take the best next token, follow several texts at once, or draw tokens at random."""
-    beam: Positive = 4
+    beam: Hypotheses = 4
     """How many open hypotheses of each input beam search follows; 1 is greedy search."""
-    n_best: Positive = 1
+    n_best: Hypotheses = 1
     """How many hypotheses of each input are returned, best first; for `sample`, how many are drawn."""
     length_penalty: Amount = 1.0
     """Hypotheses rank by log_prob / length ** length_penalty, END counted: 0 is the plain sum, 1 the mean per token."""

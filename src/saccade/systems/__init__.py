@@ -1,4 +1,5 @@
-"""One file per paper. A system's name is its module's name; its module holds `Config`, `Model` and `TASK`.
+"""One file per paper. A system's name is its module's name; its module holds `Config`, `Model` and `TASK`; and
+`attends(config)`, where not every config weighs things against each other.
 
 Importing this package imports no system, and so no torch.
 """
@@ -7,6 +8,7 @@ import ast
 import importlib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from saccade.errors import UnknownName
 
@@ -26,6 +28,12 @@ def load(name: str) -> ModuleType:
     if name not in names():
         raise UnknownName("system", name, names())
     return importlib.import_module(f"saccade.systems.{name}")
+
+
+def attends(name: str, config: Any) -> bool:
+    """Whether there is anything to see: a system that weighs all alike, or nothing at all, has no attention to show."""
+    ask = getattr(load(name), "attends", None)
+    return True if ask is None else bool(ask(config))
 
 
 def sentence(name: str) -> dict[str, str]:

@@ -38,6 +38,11 @@ class Config:
     "Share of the numbers struck out after each linear layer in training."
 
 
+def attends(config: Config) -> bool:
+    """Whether instances are weighed."""
+    return config.pool in POOLS
+
+
 class Model(Labeler):
     """Each instance read, all of a bag pooled, and a linear layer."""
 

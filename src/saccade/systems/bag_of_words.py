@@ -48,6 +48,11 @@ class Config:
             raise UsageError(f"hidden: binary features are the label's weights themselves, expected 0, got {self.hidden}")
 
 
+def attends(config: Config) -> bool:
+    """All features count alike."""
+    return False
+
+
 class Model(Labeler):
     """Vectors of words and runs of words, added up, and a linear layer or two."""
 

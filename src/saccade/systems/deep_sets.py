@@ -39,6 +39,11 @@ class Config:
     "What an error costs: its size; its size where it is large and its square where it is small; or its square."
 
 
+def attends(config: Config) -> bool:
+    """All items count alike, or none is looked at."""
+    return False
+
+
 class Model(System):
     """ρ(Σ φ(x)): φ reads an item, ρ says the number."""
 

@@ -47,6 +47,11 @@ class Config:
     "Share of the numbers struck out of words' vectors and of the pooled text in training."
 
 
+def attends(config: Config) -> bool:
+    """Whether words are weighed."""
+    return config.pool == "attention"
+
+
 class Model(Labeler):
     """The words, pooled, and a linear layer."""
 

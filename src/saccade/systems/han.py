@@ -44,6 +44,11 @@ class Config:
     "Share of the numbers struck out of words, sentences and the pooled document in training."
 
 
+def attends(config: Config) -> bool:
+    """Whether words and sentences are weighed."""
+    return config.pool == "attention"
+
+
 class Level(nn.Module):
     """Vectors read with their neighbors, and pooled.
 

@@ -34,6 +34,11 @@ class Config:
     "Share of the numbers struck out of the pooled cloud, and before the label, in training."
 
 
+def attends(config: Config) -> bool:
+    """No point is weighed against others."""
+    return False
+
+
 class Model(Labeler):
     """Equivariant layers with tanh, a pool, and two layers that read it."""
 

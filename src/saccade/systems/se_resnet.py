@@ -44,6 +44,11 @@ class Config:
     "Pixels that a picture is shifted by at most, in both directions, in training."
 
 
+def attends(config: Config) -> bool:
+    """Whether channels are weighed."""
+    return config.excitation == "se"
+
+
 class Block(nn.Module):
     """Two convolutions, gated, and the way around them.
 

@@ -65,6 +65,11 @@ class State:
         return State(self.states[inputs[:, None], hypotheses])
 
 
+def attends(config: Config) -> bool:
+    """All that is read becomes one vector."""
+    return False
+
+
 class Model(System):
     """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
 

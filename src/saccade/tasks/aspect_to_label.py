@@ -1,6 +1,6 @@
 """A text and an aspect of it to a label: `sentence | aspect`, with the aspect after the last ` | `."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -35,6 +35,17 @@ def parted(text: str, where: str = "") -> tuple[str, str]:
             f"{where}expected a sentence and its aspect as 'sentence | aspect', got {shown!r}; add ' | ' and the aspect"
         )
     return sentence, aspect
+
+
+def without_aspect(splits: Splits) -> Iterator[tuple[str, int, str]]:
+    """The part and place of each example that has none, and what is wrong with it."""
+    for name, part in splits.parts():
+        told = "to learn from" if name == "train" else f"of the {name} data"
+        for index, pair in enumerate(part):
+            try:
+                parted(pair.source, f"{pair.where() or f'example {index + 1} {told}'}: ")
+            except DataError as error:
+                yield name, index, str(error)
 
 
 def _end(text: str) -> str:
@@ -74,15 +85,26 @@ class Task(text_to_label.Task):
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """As of any text; aspects of what is judged on are missed now, not at the first validation."""
-        for name, part in (("valid", splits.valid), ("test", splits.test)):
-            for number, pair in enumerate(part, 1):
-                parted(pair.source, f"example {number} of the {name} data: ")
+        for _, _, problem in without_aspect(splits):
+            raise DataError(problem)
         return cast("Task", super().fit(config, tokens, splits))
+
+    @classmethod
+    def unfit(cls, splits: Any) -> Iterator[tuple[str, int, str]]:
+        """What `fit` refuses: texts without an aspect, and labels that none of those to learn from has."""
+        yield from without_aspect(splits)
+        yield from super().unfit(splits)
+
+    def require_sound(self, example: Any) -> None:
+        """Refuse a sentence without an aspect, and a label that the run does not know."""
+        super().require_sound(example)
+        parted(example.source)
 
     @staticmethod
     def read(pairs: Sequence[Pair]) -> list[str]:
         """The texts whose words are learned: a sentence that comes with several aspects counts once."""
-        found = [parted(pair.source, f"example {number} to learn from: ") for number, pair in enumerate(pairs, 1)]
+        places = (pair.where() or f"example {number} to learn from" for number, pair in enumerate(pairs, 1))
+        found = [parted(pair.source, f"{where}: ") for pair, where in zip(pairs, places, strict=True)]
         return list(dict.fromkeys(text for pair in found for text in pair))
 
     def check(self, text: str) -> None:

@@ -14,7 +14,7 @@ from saccade.data import tokenizers
 from saccade.data.batches import cut
 from saccade.data.examples import Bag, Splits
 from saccade.data.ragged import BagBatch, joined
-from saccade.evaluation.labels import auc
+from saccade.evaluation.labels import LABEL_SCORES, auc
 from saccade.search import Config as SearchConfig
 from saccade.tasks.instances import Scale, instances, named
 from saccade.tasks.labels import Labels, LabelTask, Metric
@@ -60,6 +60,11 @@ class Task(LabelTask):
         super().__init__(labels, config.metric)
         self.config, self.scale = config, scale
 
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of labels, and how well weights tell marked instances from the others."""
+        return (*LABEL_SCORES, "instance_auc")
+
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the labels and the scale from the training data."""
@@ -80,6 +85,11 @@ class Task(LabelTask):
     def sizes(self) -> dict[str, Any]:
         """What a model is made for."""
         return {"shape": self.scale.shape, "labels": len(self.labels.names)}
+
+    def require_sound(self, example: Any) -> None:
+        """Refuse other items than were learned from, and a label that the run does not know."""
+        super().require_sound(example)
+        self.scale.fitting(example)
 
     def corpus(self, found: Sequence[Bag]) -> BagCorpus:
         """The bags as numbers."""

@@ -129,6 +129,11 @@ class Task(LabelTask):
         height, width, channels = self.scale.shape
         return {"channels": channels, "height": height, "width": width, "labels": len(self.labels.names)}
 
+    def require_sound(self, example: Any) -> None:
+        """Refuse a picture of another shape, and a label that the run does not know."""
+        super().require_sound(example)
+        require_shape(example.pixels, self.scale.shape)
+
     def corpus(self, examples: Sequence[Picture]) -> PictureCorpus:
         """The pictures as one array."""
         return PictureCorpus(self.scale, stacked(examples, self.scale.shape), self.labels.numbers(examples))
@@ -215,11 +220,16 @@ def stacked(examples: Sequence[Picture], shape: tuple[int, int, int] | None = No
     return whole([example.pixels for example in examples], shape)
 
 
+def require_shape(pixels: Pixels, shape: tuple[int, int, int]) -> None:
+    """Refuse a picture that has not this height, width and number of channels."""
+    if pixels.size != math.prod(shape) or pixels.shape[:2] != shape[:2]:
+        raise DataError(f"expected pictures of {shape[0]} × {shape[1]} pixels and {shape[2]} channels, got {pixels.shape}")
+
+
 def whole(pixels: Sequence[Pixels], shape: tuple[int, int, int]) -> Pixels:
     """Pictures of one shape as one array."""
     found = np.empty((len(pixels), *shape), np.uint8)
     for place, one in enumerate(pixels):
-        if one.size != found[place].size or one.shape[:2] != shape[:2]:
-            raise DataError(f"expected pictures of {shape[0]} × {shape[1]} pixels and {shape[2]} channels, got {one.shape}")
+        require_shape(one, shape)
         found[place] = one.reshape(shape)
     return found

@@ -1,7 +1,7 @@
 """What all tasks share whose models write a label: the labels themselves, probabilities, scores, and what counts as best."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from saccade.data.batches import Integers, cut
-from saccade.data.examples import in_order
+from saccade.data.examples import in_order, place
 from saccade.errors import DataError, UnknownName
-from saccade.evaluation.labels import Floats, confusion, label_scores
+from saccade.evaluation.labels import LABEL_SCORES, Floats, confusion, label_scores
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
 from saccade.tasks.plain import PlainTask
@@ -54,11 +54,8 @@ class Labels:
     def of(cls, splits: Any) -> "Labels":
         """Those that occur in what is learned from, in order; what is judged may have no others."""
         found = {example.target for example in splits.train}
-        for part, told, fix in PARTS:
-            for example in getattr(splits, part):
-                if example.target not in found:
-                    where = f"label {example.target!r} is in {told}, but in no example to learn from"
-                    raise DataError(f"{where}; add other examples of it (equal ones stay together), {fix}")
+        for _, _, problem in unlearned(splits):
+            raise DataError(problem)
         if len(found) < 2:
             raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(found) or 'none'}")
         return cls(in_order(found))
@@ -83,12 +80,37 @@ class Labels:
             raise DataError(f"{run / FILE}: cannot be read ({error}); put the file back or train anew") from None
 
 
+def unlearned(splits: Any) -> Iterator[tuple[str, int, str]]:
+    """The part and place of each example whose label none of those to learn from has, and what is wrong with it."""
+    found = {example.target for example in splits.train}
+    for part, told, fix in PARTS:
+        for index, example in enumerate(getattr(splits, part)):
+            if example.target not in found:
+                where = f"label {example.target!r} is in {told}, but in no example to learn from"
+                fixes = f"add other examples of it (equal ones stay together), {fix}"
+                yield part, index, f"{place(example, index + 1)}: {where}; {fixes}"
+
+
 class LabelTask(PlainTask):
     """Everything around a model that says a label; how examples become batches is for each kind of them to say."""
 
     def __init__(self, labels: Labels, metric: Metric) -> None:
         self.labels, self.metric = labels, metric
         self.note: Callable[[str], None] = lambda text: None  # a training sets who hears what `begin` has to say
+
+    @classmethod
+    def unfit(cls, splits: Any) -> Iterator[tuple[str, int, str]]:
+        """What `fit` refuses: the part and place of each such example, and what is wrong with it."""
+        return unlearned(splits)
+
+    def require_sound(self, example: Any) -> None:
+        """Refuse a label that the run does not know."""
+        self.labels.numbers([example])
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of labels."""
+        return LABEL_SCORES
 
     def corpus(self, examples: Sequence[Any]) -> Corpus:
         """The examples as numbers."""

@@ -123,6 +123,9 @@ class Task(LabelTask):
         edges = 0 if self.data.edge_features is None else self.data.edge_features.shape[1]
         return {"features": self.data.features.width, "labels": len(self.data.classes), "edge_features": edges}
 
+    def require_sound(self, example: Any) -> None:
+        """A node has a label if it has a split."""
+
     def truth(self, examples: Sequence[Any]) -> Integers:
         """The number of each node's label."""
         return self.data.labels[np.asarray(examples, dtype=np.int64)]

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from saccade.errors import UsageError
+from saccade.data.examples import place
+from saccade.errors import DataError, UsageError
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import System
 from saccade.tasks.prediction import Prediction, at_line
@@ -22,6 +23,30 @@ class PlainTask:
 
     counted: ClassVar[str] = "tokens"
     "What a batch has so many of at most."
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    "What is scored beside all examples and their groups."
+
+    @classmethod
+    def unfit(cls, splits: Any) -> Iterator[tuple[str, int, str]]:
+        """What `fit` refuses: the part and place of each such example, and what is wrong with it; nothing."""
+        return iter(())
+
+    def require_sound(self, example: Any) -> None:
+        """Refuse an example that could not be scored; any can."""
+
+    def flaws(self, examples: Sequence[Any]) -> Iterator[tuple[int, str]]:
+        """The place of each example that could not be scored, and what is wrong with it."""
+        for index, example in enumerate(examples):
+            try:
+                self.require_sound(example)
+            except (DataError, UsageError) as error:
+                yield index, f"{place(example, index + 1)}: {error}"
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores that `evaluate` may give, known before anything is trained."""
+        raise NotImplementedError("a task must define metrics(config)")
 
     def answer(self, model: Any, text: str, count: int, *, looks: bool) -> list[Prediction]:
         """What is said of one line, the `count` best of it."""

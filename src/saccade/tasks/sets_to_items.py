@@ -57,6 +57,11 @@ class Task(PlainTask):
     def __init__(self, config: Config, scale: Scale) -> None:
         self.config, self.scale = config, scale
 
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of a choice."""
+        return ("examples", "accuracy", "chance", "loss")
+
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the scale from the training data."""
@@ -77,14 +82,18 @@ class Task(PlainTask):
         """What a model is made for."""
         return {"shape": self.scale.shape}
 
+    def require_sound(self, example: Any) -> None:
+        """Refuse a set in which not just one item is marked, or whose items are others than were learned from."""
+        marked = 0 if example.marks is None else int((example.marks != 0).sum())
+        if marked != 1 or len(example.items) < 2:
+            told = f"expected at least 2 items, one of them marked, got {len(example.items)} with {marked} marked"
+            raise DataError(f"set {example.name!r}: {told}; mark the one that is meant by a 1 in the column mark")
+        self.scale.fitting(example)
+
     def corpus(self, found: Sequence[Bag]) -> ItemCorpus:
         """The sets as numbers."""
         for bag in found:
-            marked = 0 if bag.marks is None else int((bag.marks != 0).sum())
-            if marked != 1 or len(bag.items) < 2:
-                told = f"expected at least 2 items, one of them marked, got {len(bag.items)} with {marked} marked"
-                raise DataError(f"set {bag.name!r}: {told}; mark the one that is meant by a 1 in the column mark")
-            self.scale.fitting(bag)
+            self.require_sound(bag)
         return ItemCorpus(found, np.array([_marked(bag) for bag in found], dtype=np.int64), self.scale)
 
     def scored(

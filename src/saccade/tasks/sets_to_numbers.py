@@ -12,7 +12,7 @@ import torch
 
 from saccade.data import tokenizers
 from saccade.data.batches import Integers, cut
-from saccade.data.examples import Splits
+from saccade.data.examples import Splits, place
 from saccade.data.sets import SetBatch, alike, set_batch
 from saccade.errors import DataError
 from saccade.evaluation.numbers import Floats, number_scores
@@ -62,13 +62,19 @@ class Numbers:
 def numbers(examples: Sequence[Any]) -> Floats:
     """The number of each example."""
     found = np.empty(len(examples))
-    for place, example in enumerate(examples):
-        try:
-            found[place] = float(example.target)
-        except ValueError:
-            found[place] = math.nan
-        if not math.isfinite(found[place]):
-            raise DataError(f"example {place + 1}: expected a number to be said of the set, got {example.target[:40]!r}")
+    for index, example in enumerate(examples):
+        found[index] = number(example, f"{place(example, index + 1)}: ")
+    return found
+
+
+def number(example: Any, where: str = "") -> float:
+    """The number that is to be said of a set."""
+    try:
+        found = float(example.target)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise DataError(f"{where}expected a number to be said of the set, got {example.target[:40]!r}")
     return found
 
 
@@ -96,6 +102,11 @@ class Task(PlainTask):
     def __init__(self, config: Config, items: SetItems, scale: Numbers) -> None:
         self.config, self.items, self.scale = config, items, scale
 
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of numbers."""
+        return ("examples", "exact", "mae")
+
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":
         """Learn the words, or the scale of features, and the scale of numbers from the training data."""
@@ -121,6 +132,12 @@ class Task(PlainTask):
     def sizes(self) -> dict[str, Any]:
         """What a model is made for."""
         return self.items.sizes()
+
+    def require_sound(self, example: Any) -> None:
+        """Refuse what is no number, and other items than were learned from."""
+        number(example)
+        if self.items.scale:
+            self.items.scale.fitting(example)
 
     def corpus(self, examples: Sequence[Any]) -> SetCorpus:
         """The sets as numbers."""

@@ -51,8 +51,15 @@ class WordCorpus:
 class Task(PlainTask):
     """Everything around a model that ranks the words that belong to a set."""
 
+    parts = ("by frequency", "by chance")
+
     def __init__(self, config: Config, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The scores of ranks."""
+        return ("examples", "mrr", *(f"recall_{within}" for within in WITHIN))
 
     @classmethod
     def fit(cls, config: Config, tokens: tokenizers.Config, splits: Splits) -> "Task":

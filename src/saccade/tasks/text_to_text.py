@@ -13,7 +13,7 @@ from torch import Tensor
 
 from saccade.config import Positive
 from saccade.data import batches, imported, tokenizers
-from saccade.data.examples import Pair, Splits
+from saccade.data.examples import Pair, Splits, place
 from saccade.data.imported import Imported
 from saccade.data.text import TextBatch, padded, text_batch
 from saccade.data.tokenizers import END, SPECIALS, START, UNKNOWN, Tokenizer
@@ -31,6 +31,7 @@ from saccade.view.trace import Look, Scene, Side
 DATA = "texts"
 # Inputs that are sorted by length and searched together; and source tokens of one batch, padding included.
 WINDOW, BATCH_TOKENS = 2000, 8000
+MANY = 16  # hypotheses of an input, beyond which batches are smaller
 WRITTEN = ", written"  # how the names of looks end that are at what was written, and not at the source
 PLACES = {"char": "characters", "word": "words", "bpe": "pieces", "imported": "pieces"}
 
@@ -72,6 +73,13 @@ class Task:
 
     writes_text = True
     counted = "tokens"
+    parts = ()
+
+    @staticmethod
+    def metrics(config: Config) -> Sequence[str]:
+        """The scores that `evaluate` gives, known before anything is trained."""
+        likelihood = ("loss",) if config.metric == "exact" else ("loss", "perplexity")
+        return ("examples", "exact", *likelihood, *(("bleu", "chrf") if config.metric == "bleu" else ()))
 
     def __init__(self, config: Config, source: Tokenizer | Imported, target: Tokenizer | Imported) -> None:
         self.config, self.source, self.target = config, source, target
@@ -111,14 +119,39 @@ class Task:
 
     def corpus(self, pairs: Sequence[Pair]) -> TextCorpus:
         """The pairs as tokens; a target ends with END."""
-        sources = self._ended(self.source.encode_batch([pair.source for pair in pairs]))
-        targets = [[*row, END] for row in self.target.encode_batch([pair.target for pair in pairs])]
-        for number, row in enumerate(zip(sources, targets, strict=True), 1):
-            if not row[0]:
-                raise DataError(f"example {number}: expected a source, got a text without tokens; leave it out")
-            self._check(max(map(len, row)), f"example {number}: ")
+        sources, targets = self._encoded(pairs)
+        for _, problem in self._flaws(pairs, sources, targets):
+            raise DataError(problem)
         first = [self.first(pair.group) for pair in pairs] if self.config.starts == "group" else None
         return TextCorpus(sources, targets, first)
+
+    def _encoded(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
+        sources = self._ended(self.source.encode_batch([pair.source for pair in pairs]))
+        return sources, [[*row, END] for row in self.target.encode_batch([pair.target for pair in pairs])]
+
+    @classmethod
+    def unfit(cls, splits: Any) -> Iterator[tuple[str, int, str]]:
+        """What `fit` refuses: the part and place of each such example, and what is wrong with it; nothing."""
+        return iter(())
+
+    def flaws(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, str]]:
+        """The place of each pair that could not be scored, and what is wrong with it."""
+        for start in range(0, len(pairs), WINDOW):
+            window = pairs[start : start + WINDOW]
+            yield from self._flaws(window, *self._encoded(window), start)
+
+    def _flaws(
+        self, pairs: Sequence[Pair], sources: list[list[int]], targets: list[list[int]], start: int = 0
+    ) -> Iterator[tuple[int, str]]:
+        for index, (pair, *row) in enumerate(zip(pairs, sources, targets, strict=True), start):
+            side = int(len(row[1]) > len(row[0]))
+            try:
+                if not row[0]:
+                    raise DataError("expected a source, got a text without tokens; leave it out")
+                self._check(max(map(len, row)))
+                self.first(pair.group)
+            except (DataError, UnknownName) as error:
+                yield index, f"{place(pair, index + 1, side if row[0] else 0)}: {error}"
 
     def groups(self) -> list[str]:
         """What the writer can be told to write, languages say; one nameless group if it always starts alike."""
@@ -136,11 +169,9 @@ class Task:
         """Sources as the model reads them; one without tokens stays so."""
         return [[*row, END] if row else row for row in rows] if self.config.source_ends == "end" else rows
 
-    def _check(self, length: int, where: str = "") -> None:
+    def _check(self, length: int) -> None:
         if length > self.config.longest:
-            raise DataError(
-                f"{where}{length} tokens, at most {self.config.longest} expected; shorten it, or set task.longest"
-            )
+            raise DataError(f"{length} tokens, at most {self.config.longest} expected; shorten it, or set task.longest")
 
     def predict(
         self,
@@ -177,8 +208,11 @@ class Task:
         empty = [[Prediction("", 0.0, True, [], {}, group)] * config.n_best for group in groups]
         found: list[list[list[Prediction]]] = [[[] for _ in groups] if row else list(empty) for row in rows]
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
+        # What a step computes grows with the hypotheses of each input: of very many, fewer inputs are searched together.
+        width = config.beam if config.method == "beam" else config.n_best
+        budget = BATCH_TOKENS * MANY // max(MANY, width)
         with at_rest():
-            for chosen in batches.cut(order, [len(row) for row in rows], BATCH_TOKENS):
+            for chosen in batches.cut(order, [len(row) for row in rows], budget):
                 positions = [first + owners[i] for i in chosen]
                 written = self._written_by(model, [rows[i] for i in chosen], positions, config, looks, groups)
                 for i, texts in zip(chosen, written, strict=True):

@@ -7,7 +7,7 @@ a kill may leave them one save behind, which the next writer puts right and on w
 import contextlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,17 +36,26 @@ class Checkpoint:
     state: dict[str, Any]
     passed_over: list[str]
     """One line for each newer checkpoint that is damaged; mostly empty."""
+    beside: Mapping[str, stored.Mark] = field(default_factory=dict)
+    """What the files of the run were that it was made with."""
 
 
 class Checkpoints:
     """The checkpoints in RUN/checkpoints, for one writer (see `lock`) and any number of readers."""
 
-    def __init__(self, run: Path, keep: int = 3, regular: Callable[[int], bool] = lambda step: True) -> None:
+    def __init__(
+        self,
+        run: Path,
+        keep: int = 3,
+        regular: Callable[[int], bool] = lambda step: True,
+        beside: Mapping[str, stored.Mark] | None = None,
+    ) -> None:
         if keep < 1:
             raise UsageError(f"keep must be at least 1, got {keep}")
         self.run = run
         self.keep = keep
         self.regular = regular
+        self.beside = beside or {}
         self.folder = run / "checkpoints"
 
     def save(
@@ -62,7 +71,7 @@ class Checkpoints:
             self._tidy()
             files.require_room(self.folder, sum(map(len, contents.values())))
             serial = 1 + max((entry.serial for entry in shelf.published(self.folder)), default=0)
-            path = self._publish(contents, stored.draw_up(step, serial, best, contents, aliases))
+            path = self._publish(contents, stored.draw_up(step, serial, best, contents, aliases, self.beside))
             for pointer in ("LAST", "BEST") if best else ("LAST",):
                 files.replace(self.folder / pointer, shelf.pointer_text(pointer, path.name), _at)
             self._retire(path.name)
@@ -86,6 +95,11 @@ class Checkpoints:
                 if entries == shelf.published(self.folder):
                     raise
         return self._load(which, shelf.published(self.folder))
+
+    def recorded(self) -> Mapping[str, stored.Mark]:
+        """What the files of the run must be, by the newest manifest that can be read."""
+        entries = shelf.published(self.folder)
+        return entries[0].beside if entries else {}
 
     def steps(self) -> list[int]:
         """The steps of all published checkpoints, in order."""
@@ -124,7 +138,8 @@ class Checkpoints:
             return self._newest(entries)
         entry = self._best(entries) if which == "best" else self._of_step(entries, which)
         try:
-            return _read(entry)
+            found = _read(entry)
+            return replace(found, passed_over=self._damaged_newest(entries, entry)) if which == "best" else found
         except DataError as error:
             others = ", ".join(str(other.step) for other in reversed(entries) if other is not entry) or "none"
             raise DataError(f"{error}; take another step ({others}) or put the file back") from error
@@ -140,6 +155,18 @@ class Checkpoints:
             newer = [line for other, line in passed if other.serial or other.step > entry.step]
             return replace(found, passed_over=self._gone(entries) + newer)
         raise DataError(f"no whole checkpoint in {self.run}: {passed[0][1]}; put the file back or train anew")
+
+    def _damaged_newest(self, entries: list[shelf.Entry], best: shelf.Entry) -> list[str]:
+        """A line if the newest checkpoint is damaged: it might have been better than the best that is left."""
+        unreadable = [entry for entry in entries if not entry.serial and entry.step > best.step]
+        lines = self._gone(entries)
+        for entry in (entries[0], *unreadable):
+            if entry is not best:
+                try:
+                    _read(entry)
+                except DataError as error:
+                    lines.append(str(error))
+        return lines
 
     def _gone(self, entries: list[shelf.Entry]) -> list[str]:
         """A line if LAST names a checkpoint that is not there."""
@@ -234,4 +261,4 @@ def _contents(
 
 def _read(entry: shelf.Entry) -> Checkpoint:
     tensors, state = stored.read_all(entry.path, stored.read_manifest(entry.path, entry.step))
-    return Checkpoint(entry.step, entry.path, tensors, state, [])
+    return Checkpoint(entry.step, entry.path, tensors, state, [], entry.beside)

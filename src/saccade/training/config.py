@@ -1,9 +1,15 @@
 """How to train: the [train] section."""
 
+import os
 from dataclasses import dataclass
 from typing import Literal
 
 from saccade.config import Amount, Count, Positive, Rate, Share
+from saccade.errors import UsageError
+
+# A run keeps its number of threads wherever it is resumed, so the limit is not this machine's number of cores alone; far
+# beyond it, OpenMP does not refuse but crashes.
+MOST_THREADS = max(256, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +56,13 @@ class Config:
     "Steps between two lines of log.jsonl."
     seed: Count = 0
     "Decides the first weights, the order of the data and dropout."
-    threads: Count = 0
+    threads: int = 0
     "CPU threads; 0: as many as there are cores. Another number changes the last bits of the result."
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threads <= MOST_THREADS:
+            expected = f"expected 1 to {MOST_THREADS}, or 0 for as many as there are cores"
+            raise UsageError(f"threads: {expected}, got {self.threads}; leave it out if in doubt")
 
     def regular(self, step: int) -> bool:
         """Whether a checkpoint is due at this step, come what may."""

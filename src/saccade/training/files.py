@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from saccade.errors import SaccadeError
+from saccade.inputs import amount
 
 Hook = Callable[[str], None]
+
 
 ADVICE = {
     errno.ENOSPC: "free some space",
@@ -20,12 +22,8 @@ ADVICE = {
 }
 
 
-def amount(size: int) -> str:
-    """A number of bytes as people read it."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"
+def unseen(point: str) -> None:
+    """The hook where nobody follows what is written."""
 
 
 def require_room(folder: Path, size: int) -> None:
@@ -53,7 +51,13 @@ def write(path: Path, data: bytes, at: Hook) -> None:
         at(f"sync {path.name}")
 
 
-def sync_directory(path: Path, at: Hook) -> None:
+def sync(path: Path) -> None:
+    """Put a file that was written on the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: Path, at: Hook = unseen) -> None:
     """Put the names in a directory on the disk; renames do not outlive a power cut before this."""
     if os.name != "nt":  # Windows cannot open a directory, and keeps names in order by itself
         descriptor = os.open(path, os.O_RDONLY)

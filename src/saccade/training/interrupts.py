@@ -15,6 +15,8 @@ class Signals:
     """The signal that asked for the end, if one did."""
 
     number: int = 0
+    deaf: bool = False
+    """Whether further ones are passed over, because a checkpoint is being written that is the last chance."""
 
 
 class Interrupted(SaccadeError):  # noqa: N818 - reads as what it is
@@ -40,6 +42,8 @@ def watched() -> Iterator[Signals]:
         return
 
     def note(number: int, frame: FrameType | None) -> None:
+        if seen.deaf:
+            return
         if seen.number:
             raise KeyboardInterrupt
         seen.number = number

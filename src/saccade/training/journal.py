@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from saccade.training.run import write_text
 from saccade.training.trainer import Report
 
 
@@ -28,13 +29,17 @@ def entries(path: Path) -> list[dict[str, Any]]:
 class Journal:
     """The log of a run. What a resumed run writes again is cut off first, so that the log tells one story."""
 
-    def __init__(self, run: Path, step: int, tokens: int = 0) -> None:
+    def __init__(self, run: Path, step: int, tokens: int = 0, *, owed: bool = False) -> None:
         self.path = run / "log.jsonl"
         kept = [line for line in entries(self.path) if line["step"] <= step]
-        temporary = self.path.with_name(".tmp-log.jsonl")
-        temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-        temporary.replace(self.path)
+        if owed:  # the validation of this step was not finished, and is made once more
+            kept = [line for line in kept if (line["step"], line.get("event")) != (step, "valid")]
+        write_text(self.path, "".join(json.dumps(line) + "\n" for line in kept))
         self._since = (time.perf_counter(), tokens)
+
+    def move(self, run: Path) -> None:
+        """Go on in another directory, where the log already is."""
+        self.path = run / self.path.name
 
     def step(self, report: Report) -> dict[str, Any]:
         """Note an update."""

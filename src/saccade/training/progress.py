@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -35,6 +35,28 @@ def clock(seconds: float) -> str:
     """Minutes and seconds, as on a clock."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
+
+
+class Compiling:
+    """Says that kernels are being compiled, and then how many and how long it took."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self.note, self.kernels, self.seconds = note, 0, 0.0
+        self.begun = self.over = False
+
+    def __call__(self, name: str, seconds: float | None) -> None:
+        """A kernel's compilation begins, or has taken so many seconds."""
+        if not self.begun:
+            self.note("compiling kernels for this machine; they are kept for the next time")
+        self.begun = True
+        self.kernels += seconds is not None
+        self.seconds += seconds or 0.0
+
+    def done(self) -> None:
+        """A step is over; the first has compiled what all need."""
+        if self.kernels and not self.over:
+            self.note(f"compiled {self.kernels} kernels in {self.seconds:.1f} s")
+        self.over = True
 
 
 class Quiet:

@@ -7,8 +7,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,13 +18,18 @@ from torch import Tensor
 import saccade
 from saccade import config, data, systems, tasks
 from saccade.data.examples import Splits
+from saccade.data.files import to_stderr
 from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
+from saccade.training import files, stored
 from saccade.training.checkpoints import Checkpoint, Checkpoints
+from saccade.training.fresh import seat
 from saccade.training.memory import seed_all
 from saccade.training.settings import Settings, resolve
 
 Which = Literal["last", "best", "average"] | int
+CONFIG = "config.toml"
+LEARNED = ".tmp-learned"  # where a task saves what it has learned before all of it is moved into the run
 
 
 @dataclass(frozen=True)
@@ -33,26 +38,49 @@ class Run:
 
     path: Path
     settings: Settings
+    files: Mapping[str, stored.Mark] = field(default_factory=dict)
+    """What the files are that predictions depend on; every checkpoint records it, and `open` holds them against it."""
 
     @classmethod
     def create(cls, path: Path, settings: Settings) -> "Run":
         """A new directory, or one whose training has not begun."""
         path.mkdir(parents=True, exist_ok=True)
-        write_text(path / "config.toml", config.write(settings.table()))
+        write_text(path / CONFIG, config.write(settings.table()))
         write_text(path / "env.json", json.dumps(environment(), indent=2) + "\n")
         return cls(path, settings)
 
+    def keep(self, save: Callable[[Path], None]) -> "Run":
+        """The run with what `save` writes into a directory, each file whole and on the disk; checkpoints watch over them."""
+        aside = self.path / LEARNED
+        try:
+            files.remove(aside)  # of a start that was killed
+            aside.mkdir()
+            save(aside)
+            names = sorted(file.name for file in aside.iterdir())
+            for name in names:
+                files.sync(aside / name)
+                (aside / name).replace(self.path / name)
+            files.sync_directory(self.path)
+            marks = {name: stored.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+        finally:
+            files.remove(aside)
+        return replace(self, files=marks)
+
     @classmethod
     def open(cls, path: Path) -> "Run":
-        """A directory that training made."""
-        if not (path / "config.toml").is_file():
+        """A directory that training made, if its files are those that it was made with."""
+        path = seat(path)
+        marks = require_same_files(path)
+        if not (path / CONFIG).is_file():
             raise DataError(f"{path}: not a run (it has no config.toml); train one with: saccade train dates --out {path}")
-        return cls(path, resolve(config.read(path / "config.toml")))
+        return cls(path, resolve(config.read(path / CONFIG)), marks)
 
     @property
     def checkpoints(self) -> Checkpoints:
         train = self.settings.train
-        return Checkpoints(self.path, max(train.keep, train.average), train.regular)
+        return Checkpoints(self.path, max(train.keep, train.average), train.regular, self.files)
 
     def task(self) -> Any:
         """The task with the run's tokenizers."""
@@ -70,8 +98,10 @@ class Run:
         model: System = kind(self.settings.model, **sizes)
         return model
 
-    def model(self, task: Any, which: Which | None = None) -> tuple[System, Checkpoint]:
-        """The trained model: that of a checkpoint, or the mean of the last few."""
+    def model(
+        self, task: Any, which: Which | None = None, report: Callable[[str], None] = to_stderr
+    ) -> tuple[System, Checkpoint]:
+        """The trained model: that of a checkpoint, or the mean of the last few; `report` hears of damaged ones."""
         if which is None:
             which = "average" if self.settings.train.average > 1 else "best"
         checkpoints = self.checkpoints
@@ -81,6 +111,10 @@ class Run:
             # Where nothing was ever validated there is no best: the last is what there is.
             best = which == "best" and not (checkpoints.folder / "BEST").exists()
             found = checkpoints.load("last" if best else which)
+        for line in found.passed_over:
+            report(f"passed over a damaged checkpoint: {line}")
+        if self.files and found.beside != self.files:
+            raise DataError(f"{found.path}: belongs to another run, or the run was just trained anew; open it again")
         model = self.new_model(task)
         try:
             model.load_state_dict(found.tensors["model"])
@@ -101,13 +135,21 @@ def average(checkpoints: Checkpoints, count: int) -> Checkpoint:
     models = [found.tensors["model"] for found in chosen]
     mean = {name: _mean([model[name] for model in models]) for name in models[-1]}
     last = chosen[-1]
-    return Checkpoint(last.step, last.path, {**last.tensors, "model": mean}, last.state, last.passed_over)
+    return replace(last, tensors={**last.tensors, "model": mean})
 
 
 def _mean(tensors: Sequence[Tensor]) -> Tensor:
     if not tensors[-1].is_floating_point():
         return tensors[-1]
     return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(tensors[-1].dtype)
+
+
+def require_same_files(path: Path) -> Mapping[str, stored.Mark]:
+    """What the run's files are, by its checkpoints; refuses the first that is another, or gone."""
+    marks = Checkpoints(path).recorded()
+    for name, expected in marks.items():
+        stored.require_same(path / name, expected)
+    return marks
 
 
 def environment() -> dict[str, Any]:
@@ -141,13 +183,16 @@ def write_text(path: Path, text: str) -> None:
     """Write a small file whole or not at all."""
     temporary = path.with_name(f".tmp-{path.name}")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+        files.sync(temporary)
         temporary.replace(path)
+        files.sync_directory(path.parent)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another directory with --out") from None
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be written ({error.strerror}); choose another directory with --out")
 
 
 def _first_line(error: Exception) -> str:

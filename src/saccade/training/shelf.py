@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from saccade.errors import DataError
@@ -20,6 +21,7 @@ class Entry:
     path: Path
     serial: int = 0
     best: bool = False
+    beside: Mapping[str, stored.Mark] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -52,7 +54,7 @@ def published(folder: Path) -> list[Entry]:
         except DataError:
             entries.append(Entry(step, path))
         else:
-            entries.append(Entry(step, path, manifest.serial, manifest.best))
+            entries.append(Entry(step, path, manifest.serial, manifest.best, manifest.beside))
     return sorted(entries, key=lambda entry: (entry.serial, entry.step), reverse=True)
 
 

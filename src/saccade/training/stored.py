@@ -7,7 +7,7 @@ import hashlib
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -49,6 +49,8 @@ class Manifest:
     best: bool
     """Whether it was the best so far when it was saved."""
     files: dict[str, Mark]
+    beside: dict[str, Mark] = field(default_factory=dict)
+    """Files of the run that its predictions depend on, such as its config, labels and tokenizers."""
     aliases: dict[str, packing.Aliases]
     """For each file of tensors: tied names and the names they are stored under."""
     threads: int
@@ -59,12 +61,45 @@ class Manifest:
 MANIFESTS = TypeAdapter(Manifest)
 
 
-def draw_up(step: int, serial: int, best: bool, files: Mapping[str, bytes], aliases: dict[str, packing.Aliases]) -> Manifest:
-    """The manifest of these files."""
-    marks = {name: Mark(hashlib.sha256(data).hexdigest(), len(data)) for name, data in files.items()}
+def mark(data: bytes) -> Mark:
+    """What a file with this content is known by."""
+    return Mark(hashlib.sha256(data).hexdigest(), len(data))
+
+
+def require_same(path: Path, expected: Mark) -> None:
+    """Refuse a file of a run that is no longer what it was when the run was made."""
+    try:
+        got = "another one" if mark(path.read_bytes()) != expected else ""
+    except OSError as error:
+        got = "none" if isinstance(error, FileNotFoundError) else f"one that cannot be read ({error.strerror})"
+    if got:
+        raise DataError(
+            f"{path}: expected the file that the run was made with, got {got}; put it back as it was, or train anew"
+        )
+
+
+def draw_up(
+    step: int,
+    serial: int,
+    best: bool,
+    files: Mapping[str, bytes],
+    aliases: dict[str, packing.Aliases],
+    beside: Mapping[str, Mark],
+) -> Manifest:
+    """The manifest of these files, and of those beside them."""
+    marks = {name: mark(data) for name, data in files.items()}
     versions = {"saccade": __version__, "torch": str(torch.__version__), "python": sys.version.split()[0]}
     threads = torch.get_num_threads()
-    return Manifest(step=step, serial=serial, best=best, files=marks, aliases=aliases, threads=threads, versions=versions)
+    return Manifest(
+        step=step,
+        serial=serial,
+        best=best,
+        files=marks,
+        beside=dict(beside),
+        aliases=aliases,
+        threads=threads,
+        versions=versions,
+    )
 
 
 def write_all(folder: Path, files: Mapping[str, bytes], manifest: Manifest, at: Hook) -> None:
@@ -102,8 +137,8 @@ def read_all(folder: Path, manifest: Manifest) -> Contents:
     """Tensors by file and name, and the state; DataError at the first file that is not what the manifest says."""
     _require_same_names(folder, manifest)
     tensors, state = {}, {}
-    for name, mark in manifest.files.items():
-        data = _read(folder / name, mark)
+    for name, expected in manifest.files.items():
+        data = _read(folder / name, expected)
         try:
             if name == STATE:
                 state = documents.decode(data)
@@ -127,15 +162,15 @@ def _require_same_names(folder: Path, manifest: Manifest) -> None:
         raise DataError(f"{folder / extra[0]} does not belong there")
 
 
-def _read(path: Path, mark: Mark) -> bytes:
+def _read(path: Path, expected: Mark) -> bytes:
     size = _size(path)
-    if size != mark.size:
-        raise DataError(f"{path} is damaged: {size} bytes instead of {mark.size}")
+    if size != expected.size:
+        raise DataError(f"{path} is damaged: {size} bytes instead of {expected.size}")
     try:
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    if hashlib.sha256(data).hexdigest() != mark.sha256:
+    if hashlib.sha256(data).hexdigest() != expected.sha256:
         raise DataError(f"{path} is damaged: its checksum differs from the manifest's")
     return data
 

@@ -2,14 +2,15 @@
 
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from saccade import config, recipes
 from saccade.config import Count, Positive, Table
-from saccade.errors import UnknownName, UsageError
+from saccade.errors import DataError, UnknownName, UsageError
 from saccade.training.cells import Cell, Kept
 from saccade.training.settings import Settings, base, resolve
 
@@ -83,13 +84,11 @@ class Grid:
         return [Cell(folder / f"seed-{seed}", own.name, seed, self._settings(own, words, seed)) for seed in range(seeds)]
 
     def _settings(self, row: Row, words: Sequence[str], seed: int) -> Settings:
-        try:
+        with _of_row(row):
             if "seed" in config.words([*row.words, *words]).get("train", {}):
                 raise UsageError("train.seed: a table has its own seeds, 0, 1 …; choose how many with --seeds")
             fold = [f"{row.fold}={seed}"] if row.fold else []
             return resolve(self._start(row), [*row.words, *words, *fold, f"train.seed={seed}"])
-        except UsageError as error:
-            raise UsageError(f"row {row.slug}: {error}") from None
 
     def _start(self, row: Row) -> Table:
         recipe = row.recipe or self.recipe
@@ -97,6 +96,23 @@ class Grid:
         common = {section: values for section, values in self.settings.items() if section not in own}
         table = _over(base(recipe) if recipe else {}, common)
         return _over(table, {"system": row.system}) if row.system else table
+
+    def check(self, parts: Sequence[tuple[Row, Sequence[Cell]]], *, fresh: bool = False) -> None:
+        """Refuse a metric, a split or a part that a row will not have, before the first is trained."""
+        for row, cells in parts:
+            with _of_row(row):
+                for cell in cells:
+                    cell.check_metric(self.metric)
+        groups: dict[tuple[str, str], set[str]] = {}
+        for row, cells in parts:
+            # Other seeds have the same data, or other folds of it.
+            for cell in [cell for cell in cells if fresh or cell.kept(self.split) is None][:1]:
+                key = (cell.settings.dataset, repr(cell.settings.data))
+                with _of_row(row):
+                    groups[key] = groups[key] if key in groups else cell.groups(self.split)
+                    known = {"all", *groups[key], *cell.task().parts}
+                    if row.part not in known:
+                        raise UnknownName("part of the scores", row.part, known)
 
     def value(self, kept: Kept, part: str = "all") -> float:
         """The number that a cell of the table shows."""
@@ -106,6 +122,16 @@ class Grid:
         if self.metric not in scores[part]:
             raise UnknownName("metric of the table", self.metric, scores[part])
         return float(scores[part][self.metric])
+
+
+@contextmanager
+def _of_row(row: Row) -> Iterator[None]:
+    """What is wrong is told with the row that it is in."""
+    try:
+        yield
+    except (UsageError, DataError) as error:
+        kind = UsageError if isinstance(error, UsageError) else DataError
+        raise kind(f"row {row.slug}: {error}") from None
 
 
 def _over(table: Table, changes: Mapping[str, Any]) -> Table:

@@ -4,26 +4,32 @@ import contextlib
 import json
 import math
 import os
-import shutil
+import signal
 import time
+import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
 from saccade import data, systems, tasks
-from saccade.data.examples import Splits
-from saccade.errors import DataError, ShapeError, UsageError
+from saccade.data.examples import PARTS, Splits
+from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
+from saccade.kernels.runtime import told_of_compiling
+from saccade.training import files
+from saccade.training import fresh as renewal
 from saccade.training.allocator import keep_pages
 from saccade.training.checkpoints import Checkpoint, Checkpoints
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
 from saccade.training.lock import LOCK, locked
-from saccade.training.progress import clock
-from saccade.training.run import Run, changed, write_text
+from saccade.training.memory import random_tensors, restore_random
+from saccade.training.progress import Compiling, clock
+from saccade.training.run import CONFIG, Run, changed, write_text
 from saccade.training.settings import Settings
+from saccade.training.soundness import fit_to_learn, learned
 from saccade.training.trainer import NotFinite, Report, Trainer
 
 Scores = Mapping[str, Mapping[str, float]]
@@ -64,21 +70,21 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
     new = [place for place in (path / LOCK, path, *path.parents) if not os.path.exists(place)]
     _prepare_directory(path)
     with locked(path):
-        run = None
+        renewal.recover(path)
         try:
-            if fresh and (path / "config.toml").exists():
-                clear(path)
-                run = Run.create(path, settings)
-            else:
-                run = _opened(path, settings, resume, watcher)
-            _train(run, watcher)
-        except (DataError, UsageError, ShapeError):
-            if run and not run.checkpoints.steps():  # nothing was begun: leave nothing that looks like a run
-                clear(path)
-            if not (path / "config.toml").exists():
+            run = _opened(path, settings, resume, fresh, watcher)
+            try:
+                _train(run, path, watcher)
+            except (DataError, UsageError, ShapeError):
+                renewal.clear(run.path, set())  # if nothing was begun: leave nothing that looks like a run
+                raise
+        except BaseException as error:
+            if not Checkpoints(path / renewal.FRESH).steps():
+                files.remove(path / renewal.FRESH)
+            if isinstance(error, DataError | UsageError | ShapeError) and not (path / CONFIG).exists():
                 _take_away(new)
             raise
-    return run
+    return Run.open(path)
 
 
 def _take_away(new: Sequence[Path]) -> None:
@@ -95,125 +101,163 @@ def _prepare_directory(path: Path) -> None:
         raise UsageError(f"{path}: cannot be made ({error.strerror}); choose another directory with --out") from None
 
 
-def clear(path: Path) -> None:
-    """Delete what an earlier run left here, and nothing else; last of all what says that it is a run."""
-    shutil.rmtree(path / "checkpoints", ignore_errors=True)
-    skipped = [skip.name for skip in path.glob("skipped-step-*.json")]
-    learned = (
-        "tokenizer.json",
-        "spelling.json",
-        "source.tokenizer.json",
-        "target.tokenizer.json",
-        "labels.json",
-        "graph.safetensors",
-        "scale.json",
-        "numbers.json",
-        "pixels.json",
-    )
-    for name in ("scores.json", "log.jsonl", *learned, *skipped, "env.json", "config.toml"):
-        (path / name).unlink(missing_ok=True)
-
-
-def _opened(path: Path, settings: Settings, resume: bool, watcher: Watcher) -> Run:
-    if not (path / "config.toml").exists():
+def _opened(path: Path, settings: Settings, resume: bool, fresh: bool, watcher: Watcher) -> Run:
+    """The run to go on with, or a new one: in the directory, or beside what an earlier one has left there."""
+    if not renewal.holds_run(path):
         if any(child.name != LOCK and not child.name.startswith(".tmp-") for child in path.iterdir()):
             raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
         return Run.create(path, settings)
-    if not Checkpoints(path).steps():
-        watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
-        return Run.create(path, settings)
+    place = renewal.resumable(path)
+    if fresh or not Checkpoints(place).steps():
+        if not fresh:
+            watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
+        files.remove(path / renewal.FRESH)
+        return Run.create(path / renewal.FRESH, settings)
     if not resume:
         raise UsageError(f"{path}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
-    run = Run.open(path)
+    run = Run.open(place)
     differences = changed(run.settings, settings)
     if differences:
         more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
         raise UsageError(
             f"{path}: the config has changed ({differences[0]}{more}); resume it as it was, or use another --out"
         )
-    return run
+    if place == path:
+        return run
+    renewal.take_place(path)
+    return Run.open(path)
 
 
-def _train(run: Run, watcher: Watcher) -> None:
+def _train(run: Run, home: Path, watcher: Watcher) -> None:
+    """Train the run, which may still be growing beside an earlier one in its home."""
     run.checkpoints.sweep()
     found = run.checkpoints.load("last") if run.checkpoints.steps() else None
-    _check_kind(run.settings)
+    check_kind(run.settings)
     splits = run.splits()
-    task = run.task() if found else _fit(run, splits)
-    corpus = task.corpus(splits.train)
-    trainer = Trainer(run.new_model(task), corpus, run.settings.train)
-    session = Session(run, splits, task, trainer, watcher)
+    fingerprint = splits.fingerprint()
     if found:
-        session.restore(found)
-    else:
-        task.note = watcher.note
-        task.begin(trainer.model, splits, corpus)
-    if session.standing.over or trainer.step >= run.settings.train.steps:
-        watcher.note(f"the run in {run.path} is finished: there is nothing left to train")
-    else:
+        _require_same_data(home, found.state["data"], fingerprint)
+    run, task = (run, run.task()) if found else _fit(run, splits)
+    try:
+        if run.path != home:
+            renewal.require_room(home, set(run.files))
+        corpus, splits = learned(task, splits, run.settings.data, watcher.note)
+        trainer = Trainer(run.new_model(task), corpus, run.settings.train)
+        session = Session(run, home, splits, fingerprint, task, trainer, watcher)
+        if found:
+            session.restore(found)
+        else:
+            task.note = watcher.note
+            task.begin(trainer.model, splits, corpus)
         session.go()
+    except (DataError, UsageError, ShapeError):
+        renewal.clear(run.path, set(run.files))
+        raise
 
 
-def _check_kind(settings: Settings) -> None:
+def _require_same_data(home: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    if parts := [told for part, told in PARTS.items() if before[part] != now[part]]:
+        others = f", the {' and '.join(parts[1:])} data, too" if parts[1:] else ""
+        raise DataError(f"{home}: the {parts[0]} data has changed{others}; bring it back, or use another --out")
+
+
+def check_kind(settings: Settings) -> None:
     """Whether the system can read this kind of data at all, before any of it is loaded."""
     kind: str = tasks.load(systems.load(settings.system).TASK).DATA
     if settings.dataset not in data.KINDS[kind]:
         raise UsageError(f"{settings.system}: expected {kind} ({data.EXAMPLES[kind]}), got data.name={settings.dataset}")
 
 
-def _fit(run: Run, splits: Splits) -> Any:
+def _fit(run: Run, splits: Splits) -> tuple[Run, Any]:
+    """A task that has learned what it must, and the run that keeps it."""
     module = tasks.load(systems.load(run.settings.system).TASK)
     if len(splits.train) == 0:
         raise DataError("there is nothing to train on: the training data is empty")
+    splits = fit_to_learn(module.Task, splits, run.settings.data)
     task = module.Task.fit(run.settings.task, run.settings.tokens, splits)
-    task.save(run.path)
-    return task
+    return run.keep(task.save), task
+
+
+class Unvalidated(SaccadeError):  # noqa: N818 - reads as what it is
+    """A validation that failed; what it failed by decides the exit code."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+def _told(error: BaseException) -> tuple[str, int]:
+    """What an error says on one line, and its exit code."""
+    if isinstance(error, SaccadeError):
+        return str(error), error.exit_code
+    if isinstance(error, MemoryError):
+        return "out of memory", 1
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
+    return " ".join(f"{type(error).__name__} {error}".split()), 1
 
 
 class Session:
     """One sitting of a run: from its first step, or from a checkpoint, to its end or its interruption."""
 
-    def __init__(self, run: Run, splits: Splits, task: Any, trainer: Trainer, watcher: Watcher) -> None:
-        self.run, self.splits, self.task, self.trainer, self.watcher = run, splits, task, trainer, watcher
+    def __init__(
+        self,
+        run: Run,
+        home: Path,
+        splits: Splits,
+        fingerprint: Mapping[str, str],
+        task: Any,
+        trainer: Trainer,
+        watcher: Watcher,
+    ) -> None:
+        self.run, self.home, self.splits, self.data = run, home, splits, fingerprint
+        self.task, self.trainer, self.watcher = task, trainer, watcher
         self.config = run.settings.train
         self.standing = Standing()
-        self.data = splits.fingerprint()
+        self.owed = False  # whether the validation of this step was not finished
 
     def restore(self, found: Checkpoint) -> None:
         """Go on from this checkpoint."""
         state = found.state
         for line in found.passed_over:
             self.watcher.note(f"passed over a damaged checkpoint: {line}")
-        if state["data"] != self.data:
-            raise DataError(f"{self.run.path}: the training data has changed; bring it back, or use another --out")
         if state["threads"] != torch.get_num_threads():
             self.watcher.note(
                 f"the run had {state['threads']} threads, now there are {torch.get_num_threads()}: the last bits will differ"
             )
         self.trainer.restore(found.tensors, state)
-        self.standing = Standing(state["best"], state["since"], state["over"])
+        self.standing, self.owed = Standing(state["best"], state["since"], state["over"]), state["owed"]
         self.watcher.note(f"going on from step {found.step} ({found.path})")
 
     def go(self) -> None:
         """Train to the end; a signal is answered after the step it came in."""
-        self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens)
+        if (self.standing.over or self.trainer.step >= self.config.steps) and not self.owed:
+            self.watcher.note(f"the run in {self.home} is finished: there is nothing left to train")
+            return
+        self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens, owed=self.owed)
         self._introduce()
         self.watcher.begin(self.trainer.step, self.config.steps)
         started = time.monotonic()
-        with watched() as signals:
+        compiling = Compiling(self.watcher.note)
+        with watched() as signals, told_of_compiling(compiling):
             try:
-                for report in self.trainer.steps():
-                    self._after(report, signals)
-                    if self.standing.over:
-                        self.watcher.note(
-                            f"stopped early at step {report.step}: {self.standing.since} validations no better"
-                        )
-                        break
+                self._carry_on(signals, compiling)
             except NotFinite as error:
                 raise NotFinite(f"{error}; {self._healthy()}; try a lower train.rate") from None
             finally:
                 self.watcher.end()
         self.watcher.note(f"trained for {clock(time.monotonic() - started)}, validations and checkpoints included")
+
+    def _carry_on(self, signals: Signals, compiling: Compiling) -> None:
+        """Make up for a validation that was not finished, then step by step."""
+        if self.owed:
+            self._save(self._validate(self.trainer.step, signals))
+        steps = self.trainer.steps()
+        while not self.standing.over and (report := next(steps, None)):
+            compiling.done()
+            self._after(report, signals)
+        if self.standing.over:
+            self.watcher.note(f"stopped early at step {self.trainer.step}: {self.standing.since} validations no better")
 
     def _healthy(self) -> str:
         """The newest checkpoint whose own step had a finite gradient: from a later one it would only end again."""
@@ -239,26 +283,69 @@ class Session:
         if report.skipped:
             self._keep_skipped()
         validates = (last or report.step % self.config.valid_every == 0) and len(self.splits.valid) > 0
-        saves = self.config.regular(report.step) or bool(signals.number)
-        if saves and not all(bool(weight.isfinite().all()) for weight in self.trainer.model.parameters()):
-            raise NotFinite(f"weights are no longer finite at step {report.step}")
-        best = validates and self._validate(report.step)
-        if saves:
-            self._save(best)
+        regular = self.config.regular(report.step)
+        if regular or signals.number:
+            if not all(bool(weight.isfinite().all()) for weight in self.trainer.model.parameters()):
+                raise NotFinite(f"weights are no longer finite at step {report.step}")
+            self._save(validates and self._validate(report.step, signals))
+        if regular:
+            self._take_place()
         if signals.number and not last:
-            again = f"saccade train {self.run.path} --resume"
-            raise Interrupted(f"stopped at step {report.step}, checkpoint written; go on with: {again}", signals.number)
+            raise Interrupted(f"stopped at step {report.step}, {self._way_on()}", signals.number)
 
-    def _validate(self, step: int) -> bool:
-        scores = self.task.evaluate(self.trainer.model, self.splits.valid, self.run.settings.search)
-        best = self.standing.better(self.task.judged(scores))
-        self.standing.over = bool(self.config.patience) and self.standing.since >= self.config.patience
-        self.watcher.valid(self.journal.valid(step, scores, best))
+    def _validate(self, step: int, signals: Signals) -> bool:
+        """Whether this is the best so far; if that cannot be told, for whatever reason, the step is saved first."""
+        before, random = replace(self.standing), random_tensors()
+        try:
+            scores = self.task.evaluate(self.trainer.model, self.splits.valid, self.run.settings.search)
+            best = self.standing.better(self.task.judged(scores))
+            self.standing.over = bool(self.config.patience) and self.standing.since >= self.config.patience
+            self.watcher.valid(self.journal.valid(step, scores, best))
+        except BaseException as error:
+            signals.deaf = True  # to one more Ctrl-C
+            if isinstance(error, MemoryError):
+                traceback.clear_frames(error.__traceback__)  # which hold what there was no room for
+            self.standing, self.owed = before, True
+            restore_random(random)  # as if the validation had not begun: it is made once more
+            raise self._saved_all_the_same(step, error, signals) from error
+        self.owed = False
         return best
 
+    def _saved_all_the_same(self, step: int, error: BaseException, signals: Signals) -> BaseException:
+        """Save a step whose validation failed; what to raise."""
+        told, code = _told(error)
+        try:
+            self._save(best=False)
+        except SaccadeError as trouble:
+            return Unvalidated(f"the validation of step {step} failed ({told}), and its checkpoint, too: {trouble}", code)
+        if isinstance(error, KeyboardInterrupt):
+            text = f"stopped in the validation of step {step}, {self._way_on()}"
+            return Interrupted(text, signals.number or signal.SIGINT)
+        if isinstance(error, Exception):
+            return Unvalidated(f"the validation of step {step} failed: {told}; {self._way_on()}", code)
+        return error
+
+    def _way_on(self) -> str:
+        """What is said where a training ends before its time."""
+        earlier = "" if self.run.path == self.home else f"{self.home} still holds the earlier run; "
+        return f"checkpoint written; {earlier}go on with: saccade train {self.home} --resume"
+
     def _save(self, best: bool) -> None:
-        state = {**self.trainer.state(), **asdict(self.standing), "data": self.data, "threads": torch.get_num_threads()}
+        state = {
+            **self.trainer.state(),
+            **asdict(self.standing),
+            "owed": self.owed,
+            "data": self.data,
+            "threads": torch.get_num_threads(),
+        }
         self.run.checkpoints.save(self.trainer.step, self.trainer.tensors(), state, best=best)
+
+    def _take_place(self) -> None:
+        """Let a new run that has shown that it can train take the place of the earlier one."""
+        if self.run.path != self.home:
+            renewal.take_place(self.home)
+            self.run = replace(self.run, path=self.home)
+            self.journal.move(self.home)
 
     def _keep_skipped(self) -> None:
         """What is needed to see a refused update again."""
