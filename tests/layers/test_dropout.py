@@ -131,3 +131,16 @@ def test_a_layer_of_which_all_is_struck_out_gives_its_bias(kind: Callable[[], nn
     found.sum().backward()
     assert x.grad is not None
     assert x.grad.eq(0).all()
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_near_one_almost_all_is_struck_out_and_the_mean_stays(name: str) -> None:
+    """Nothing is kept by a chance that was rounded up to more than there are, and what is kept counts for all."""
+    x = torch.ones(300, 4)
+    for chance in (0.99999, 0.999999, 1 - 1e-9):
+        found = WAYS[name](x, chance)
+        assert found.isfinite().all()
+        assert found.eq(0).double().mean().item() > 0.95
+    means = [WAYS[name](x, 0.99).mean().item() for _ in range(60)]
+    spread = (99 / (4 * 300 * 60)) ** 0.5  # where each number is kept by itself; where rows are, four times as much counts
+    assert sum(means) / len(means) == pytest.approx(1, abs=10 * spread)
