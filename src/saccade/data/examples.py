@@ -138,7 +138,7 @@ class Splits:
     test: Sequence[Any]
 
     def fingerprint(self) -> dict[str, str]:
-        """A short name for exactly the examples of each part, in their order: all that is read and all that is to be said."""
+        """A short name for exactly the examples of each part, in their order: all that is read and to be said."""
         return {name: digest(chain.from_iterable(example.content() for example in part)) for name, part in self.parts()}
 
     def parts(self) -> list[tuple[str, Sequence[Any]]]:
