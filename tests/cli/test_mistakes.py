@@ -222,9 +222,7 @@ MISTAKES = [
         lambda place: (place / "run" / "target.tokenizer.json").unlink(),
     ),
     Mistake("config damaged", "evaluate run", 3, ("run/config.toml: expected the file",), written("run/config.toml", b"{")),
-    Mistake(
-        "config changed", "train run --resume", 3, ("run/config.toml: expected the file", "got another one"), other_rate
-    ),
+    Mistake("config edited", "train run --resume", 3, ("run/config.toml: expected the file", "got another one"), other_rate),
     Mistake("config gone", "train run --resume", 3, ("run/config.toml: expected the file", "got none"), without_config),
     Mistake(
         "checkpoint of no kind", "evaluate run --checkpoint frist", 2, ("--checkpoint", "best, last, average or a step")

@@ -250,6 +250,15 @@ def test_killed_before_the_swap(when: str, tmp_path: Path, monkeypatch: pytest.M
     assert any("going on from step 4" in note for note in told.notes) == (when == "saved")
 
 
+def test_what_a_killed_start_has_half_written_is_swept(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, OLD)
+    (tmp_path / module.LEARNED).mkdir()
+    for name in (".tmp-log.jsonl", f"{module.LEARNED}/labels.json"):
+        (run.path / name).write_text("half")
+    train(tmp_path, OLD, Quiet())
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".tmp")]
+
+
 def test_a_run_without_checkpoints_is_not_lost_by_a_start_that_fails(tmp_path: Path) -> None:
     """Somebody may have deleted the checkpoints and kept log and scores."""
     train(tmp_path, OLD, Quiet())

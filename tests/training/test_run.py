@@ -8,8 +8,9 @@ import pytest
 
 from saccade.errors import DataError, UsageError
 from saccade.training.checkpoints import Checkpoints
+from saccade.training.fresh import LEARNED
 from saccade.training.progress import Quiet
-from saccade.training.run import LEARNED, Run
+from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
 from saccade.training.trained import Trained

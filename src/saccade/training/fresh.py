@@ -17,6 +17,7 @@ from saccade.training import files, shelf
 from saccade.training.checkpoints import LEFTOVERS, Checkpoints
 
 FRESH, SWAP, OLD = ".fresh", ".swap", ".del-checkpoints"
+LEARNED = ".tmp-learned"  # where a task saves what it has learned before all of it is moved into the run
 ANEW = ".anew"  # marks a cell of a table that is to be trained anew
 OWN = ("config.toml", "env.json", "log.jsonl", "scores.json", ANEW)  # what every run may have
 SKIPPED = re.compile(r"skipped-step-\d+\.json")
@@ -47,6 +48,8 @@ def recover(path: Path) -> None:
     if Checkpoints(path / SWAP).steps():
         _take_over(path)
     _clean(path)
+    for name in (LEARNED, *(f".tmp-{name}" for name in OWN)):  # half written by a start that was killed
+        files.remove(path / name)
     if not Checkpoints(path / FRESH).steps():
         files.remove(path / FRESH)
 

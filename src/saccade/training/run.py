@@ -23,13 +23,12 @@ from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
 from saccade.training import files, stored
 from saccade.training.checkpoints import Checkpoint, Checkpoints
-from saccade.training.fresh import seat
+from saccade.training.fresh import LEARNED, seat
 from saccade.training.memory import seed_all
 from saccade.training.settings import Settings, resolve
 
 Which = Literal["last", "best", "average"] | int
 CONFIG = "config.toml"
-LEARNED = ".tmp-learned"  # where a task saves what it has learned before all of it is moved into the run
 
 
 @dataclass(frozen=True)
