@@ -4,8 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from saccade.data.tokenizers import END, PAD, START
+from saccade.exchange import ct2
 from saccade.exchange.exporting import export
+from saccade.exchange.vocabulary import NEVER
 from saccade.search import Config as SearchConfig
 from saccade.training.trained import Trained
 
@@ -50,6 +54,17 @@ def test_it_writes_what_we_write(keys: dict[str, Any], tmp_path: Path) -> None:
         wanted = [target.labels([index for index in text if index != 2]) for text in texts]
         assert [one.hypotheses[0] for one in found] == wanted
         assert lively(texts)
+
+
+@pytest.mark.parametrize("bias", ["none", "learned"])
+def test_the_biases_of_padding_and_start_are_as_low_as_can_be(bias: str, tmp_path: Path) -> None:
+    """All others are the model's own: zeros, or what was learned."""
+    models.run(tmp_path / "run", output_bias=bias)
+    model: Any = Trained.open(tmp_path / "run").model
+    found = ct2.specification(model, 20).decoder.projection.bias
+    assert found[[PAD, START]].tolist() == [NEVER, NEVER]
+    own = torch.zeros(len(found)) if bias == "none" else model.output.bias.detach()
+    assert found[END:].tolist() == own[END:].tolist()
 
 
 def test_neither_padding_nor_start_is_written_without_being_told(tmp_path: Path) -> None:

@@ -187,3 +187,10 @@ def test_ramp_grows_lighter_all_the_way() -> None:
 def test_view_needs_no_torch() -> None:
     check = "import sys, saccade.view; sys.exit('torch' in sys.modules or 'matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+def test_a_legend_tells_the_smallest_and_the_largest_number() -> None:
+    line = terminal.heatmap([[0.125, 0.5], [0.25, 0.8765]], color=False, width=60).splitlines()[-1]
+    assert line.startswith("min 0.12 ")
+    assert line.endswith(" max 0.88")
+    assert terminal.heatmap([[0.3, 0.3]], color=False, width=60).splitlines()[-1] == "every number is 0.3"
