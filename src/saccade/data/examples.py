@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,14 @@ class Pair:
     source: str
     target: str
     group: str = ""
+    file: str = field(default="", compare=False, repr=False, kw_only=True)
+    """Where it was read, for messages, and in which line; nothing where data is made or published."""
+    number: int = field(default=0, compare=False, repr=False, kw_only=True)
+
+    @property
+    def where(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.number}" if self.file else ""
 
     def line(self) -> str:
         """The pair as a line of a file has it."""
@@ -52,6 +60,8 @@ class Bag:
     """Rows and columns, where the items are the tiles of one picture."""
     columns: Columns | None = None
     """Of items that are features with names."""
+    where: str = ""
+    """The file and row, or the folder, that it was read from, for messages."""
 
     def line(self) -> str:
         """The bag in a few words."""
@@ -74,6 +84,8 @@ class Picture:
     target: str
     group: str = ""
     name: str = ""
+    where: str = ""
+    """The file, and the row of the one that lists it, for messages."""
 
     def line(self) -> str:
         """The picture in a few words."""
@@ -85,17 +97,22 @@ class Picture:
         yield np.ascontiguousarray(self.pixels).tobytes()
 
 
+def place(example: Any, number: int, part: str = "") -> str:
+    """Where an example is, for messages: its file and line, or its number in a part of the data."""
+    return f"{getattr(example, 'where', '') or f'example {number}{part}'}: "
+
+
 def in_order(labels: Iterable[str]) -> list[str]:
     """Labels that are numbers by their size, then words by the alphabet."""
 
-    def place(label: str) -> tuple[float, str]:
+    def rank(label: str) -> tuple[float, str]:
         try:
             number = float(label)
         except ValueError:
             number = math.inf
         return (math.inf if math.isnan(number) else number), label
 
-    return sorted(labels, key=place)
+    return sorted(labels, key=rank)
 
 
 def place_of(text: str, purpose: str) -> int:

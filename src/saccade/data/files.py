@@ -107,7 +107,8 @@ def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -
     bad: list[str] = []
     for number, row in enumerate(rows, first):
         try:
-            good.append(_within(parse(row), config))
+            pair = _within(parse(row), config)
+            good.append(Pair(pair.source, pair.target, pair.group, file=str(paths[-1]), number=number))
         except _BadLine as error:
             place = f"{paths[min(error.side, len(paths) - 1)]}:{number}: {error.problem}"
             if not config.skip_bad:

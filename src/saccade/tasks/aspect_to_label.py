@@ -9,7 +9,7 @@ from torch import Tensor
 from saccade.data import tokenizers
 from saccade.data.aspects import distances
 from saccade.data.batches import Integers
-from saccade.data.examples import Pair, Splits
+from saccade.data.examples import Pair, Splits, place
 from saccade.data.spelling import Spelling
 from saccade.data.text import LabeledAspects, padded
 from saccade.errors import DataError
@@ -76,18 +76,24 @@ class Task(text_to_label.Task):
         """As of any text; aspects of what is judged on are missed now, not at the first validation."""
         for name, part in (("valid", splits.valid), ("test", splits.test)):
             for number, pair in enumerate(part, 1):
-                parted(pair.source, f"example {number} of the {name} data: ")
+                parted(pair.source, place(pair, number, f" of the {name} data"))
         return cast("Task", super().fit(config, tokens, splits))
 
     @staticmethod
     def read(pairs: Sequence[Pair]) -> list[str]:
         """The texts whose words are learned: a sentence that comes with several aspects counts once."""
-        found = [parted(pair.source, f"example {number} to learn from: ") for number, pair in enumerate(pairs, 1)]
+        found = [parted(pair.source, place(pair, number, " to learn from")) for number, pair in enumerate(pairs, 1)]
         return list(dict.fromkeys(text for pair in found for text in pair))
 
     def check(self, text: str) -> None:
         """Refuse a sentence without an aspect."""
         parted(text)
+
+    def corpus(self, pairs: Sequence[Pair]) -> Any:
+        """The texts as tokens; one without an aspect is told by its place."""
+        for number, pair in enumerate(pairs, 1):
+            parted(pair.source, place(pair, number))
+        return super().corpus(pairs)
 
     def encoded(self, texts: Sequence[str], labels: Integers) -> AspectCorpus:
         """These texts and their aspects, with the numbers of their labels."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.batches import Integers, cut
-from saccade.data.examples import in_order
+from saccade.data.examples import in_order, place
 from saccade.errors import DataError, UnknownName
 from saccade.evaluation.labels import LABEL_SCORES, Floats, confusion, label_scores
 from saccade.search import Config as SearchConfig
@@ -57,17 +57,18 @@ class Labels:
         for part, told, fix in PARTS:
             for example in getattr(splits, part):
                 if example.target not in found:
-                    where = f"label {example.target!r} is in {told}, but in no example to learn from"
-                    raise DataError(f"{where}; add other examples of it (equal ones stay together), {fix}")
+                    where = f"{example.where}: " if getattr(example, "where", "") else ""
+                    only = f"label {example.target!r} is in {told}, but in no example to learn from"
+                    raise DataError(f"{where}{only}; add other examples of it (equal ones stay together), {fix}")
         if len(found) < 2:
             raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(found) or 'none'}")
         return cls(in_order(found))
 
     def numbers(self, examples: Sequence[Example]) -> Integers:
         """The number of each example's label."""
-        for example in examples:
+        for number, example in enumerate(examples, 1):
             if example.target not in self._numbers:
-                raise UnknownName("label", example.target, self.names)
+                raise DataError(f"{place(example, number)}{UnknownName('label', example.target, self.names)}")
         return np.array([self._numbers[example.target] for example in examples], dtype=np.int64)
 
     def save(self, run: Path) -> None:

@@ -88,7 +88,8 @@ class Task(PlainTask):
             marked = 0 if bag.marks is None else int((bag.marks != 0).sum())
             if marked != 1 or len(bag.items) < 2:
                 told = f"expected at least 2 items, one of them marked, got {len(bag.items)} with {marked} marked"
-                raise DataError(f"set {bag.name!r}: {told}; mark the one that is meant by a 1 in the column mark")
+                where = f"{bag.where}: " if bag.where else ""
+                raise DataError(f"{where}set {bag.name!r}: {told}; mark the one that is meant by a 1 in the column mark")
             self.scale.fitting(bag)
         return ItemCorpus(found, np.array([_marked(bag) for bag in found], dtype=np.int64), self.scale)
 

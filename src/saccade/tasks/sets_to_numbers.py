@@ -12,7 +12,7 @@ import torch
 
 from saccade.data import tokenizers
 from saccade.data.batches import Integers, cut
-from saccade.data.examples import Splits
+from saccade.data.examples import Splits, place
 from saccade.data.sets import SetBatch, alike, set_batch
 from saccade.errors import DataError
 from saccade.evaluation.numbers import Floats, number_scores
@@ -62,13 +62,14 @@ class Numbers:
 def numbers(examples: Sequence[Any]) -> Floats:
     """The number of each example."""
     found = np.empty(len(examples))
-    for place, example in enumerate(examples):
+    for number, example in enumerate(examples):
         try:
-            found[place] = float(example.target)
+            found[number] = float(example.target)
         except ValueError:
-            found[place] = math.nan
-        if not math.isfinite(found[place]):
-            raise DataError(f"example {place + 1}: expected a number to be said of the set, got {example.target[:40]!r}")
+            found[number] = math.nan
+        if not math.isfinite(found[number]):
+            got = f"expected a number to be said of the set, got {example.target[:40]!r}"
+            raise DataError(f"{place(example, number + 1)}{got}; mend it")
     return found
 
 
@@ -107,6 +108,8 @@ class Task(PlainTask):
         items = SetItems.of(splits.train, tokens)
         if items.scale:
             items.scale.check(splits)
+        for judged in (splits.valid, splits.test):  # what is no number is missed now, not at the first validation
+            numbers(judged)
         return cls(config, items, Numbers.of(splits.train))
 
     def save(self, run: Path) -> None:

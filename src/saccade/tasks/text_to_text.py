@@ -13,7 +13,7 @@ from torch import Tensor
 
 from saccade.config import Positive
 from saccade.data import batches, imported, tokenizers
-from saccade.data.examples import Pair, Splits
+from saccade.data.examples import Pair, Splits, place
 from saccade.data.imported import Imported
 from saccade.data.text import TextBatch, padded, text_batch
 from saccade.data.tokenizers import END, SPECIALS, START, UNKNOWN, Tokenizer
@@ -123,8 +123,9 @@ class Task:
         targets = [[*row, END] for row in self.target.encode_batch([pair.target for pair in pairs])]
         for number, row in enumerate(zip(sources, targets, strict=True), 1):
             if not row[0]:
-                raise DataError(f"example {number}: expected a source, got a text without tokens; leave it out")
-            self._check(max(map(len, row)), f"example {number}: ")
+                where = place(pairs[number - 1], number)
+                raise DataError(f"{where}expected a source, got a text without tokens; leave it out")
+            self._check(max(map(len, row)), place(pairs[number - 1], number))
         first = [self.first(pair.group) for pair in pairs] if self.config.starts == "group" else None
         return TextCorpus(sources, targets, first)
 
