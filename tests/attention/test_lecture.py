@@ -1,6 +1,7 @@
 """The lectures' worked numbers, and what they got wrong, in the corrected form."""
 
 import math
+from typing import Literal
 
 import pytest
 import torch
@@ -22,6 +23,7 @@ from saccade.attention import (
 )
 from saccade.errors import ShapeError
 from saccade.layers import MultiHeadAttention
+from saccade.layers.transformer import Residual
 
 
 def test_worked_numbers() -> None:
@@ -78,12 +80,15 @@ def test_key_and_value_are_what_is_looked_at() -> None:
 def test_dot_products_grow_with_the_width(width: int) -> None:
     """E q·k = μ·μ and Var q·k = d σ⁴ + 2 σ² μ·μ, so s = √d keeps the spread of the scores at order 1."""
     torch.manual_seed(0)
-    mean, sigma, count = 0.5, 0.7, 200_000
-    products = ((mean + sigma * torch.randn(2, count, width)).prod(0)).sum(-1).double()
+    mean, sigma, count = 0.5, 0.7, 50_000
+    query, key = mean + sigma * torch.randn(2, count, 1, width)
+    products, scaled = (
+        attend(query, key, key, score=score, normalize="none").weights().double() for score in ("dot", "scaled_dot")
+    )
     variance = width * sigma**4 + 2 * sigma**2 * width * mean**2
     assert abs(products.mean() - width * mean**2) < 4 * math.sqrt(variance / count)
     assert abs(products.var() / variance - 1) < 0.05
-    assert (products / math.sqrt(width)).var() < 2
+    assert abs(scaled.var() / (variance / width) - 1) < 0.05
 
 
 def test_unscaled_scores_saturate() -> None:
@@ -188,14 +193,16 @@ def test_bandwidth_is_learned_by_gradient() -> None:
     assert (bandwidth.grad != 0).all()
 
 
-def test_layer_norm_divides_by_the_width() -> None:
+@pytest.mark.parametrize("place", ["post", "pre"])
+def test_layer_norm_divides_by_the_width(place: Literal["post", "pre"]) -> None:
     """The printed σ lacks 1/D and ε: taken literally, the result is too small by √D."""
+    layer = Residual(64, 0.0, place).double()
     vector = torch.randn(64, dtype=torch.float64)
+    found = layer.enter(vector) if place == "pre" else layer.leave(vector, torch.zeros_like(vector))
     centered = vector - vector.mean()
-    printed, right = centered / centered.square().sum().sqrt(), centered / (centered.square().mean() + 1e-5).sqrt()
-    expected = torch.nn.functional.layer_norm(vector, (64,))
-    torch.testing.assert_close(right, expected)
-    torch.testing.assert_close(printed * 8, expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(found, centered / (centered.square().mean() + 1e-5).sqrt())
+    printed = centered / centered.square().sum().sqrt()
+    torch.testing.assert_close(found, 8 * printed, atol=1e-4, rtol=1e-4)
 
 
 def test_soft_attention_is_the_mean_of_hard_attention() -> None:

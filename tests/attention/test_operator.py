@@ -309,13 +309,14 @@ def test_nothing_at_all_is_fine() -> None:
 @pytest.mark.parametrize("width", [3, 16])
 def test_a_write_past_the_version_counter_is_seen(part: str, width: int) -> None:
     """`.data` is how many write into a tensor; autograd's counter does not move, so nothing may hang on it alone."""
-    given = {name: torch.randn(2, 3, 4, width) for name in ("query", "key", "value")}
+    query, key, value = torch.randn(3, 2, 3, 4, width).unbind()
     mask = lengths(torch.tensor([2, 3]))
-    before = attend(**given, mask=mask).context
+    before = attend(query, key, value, mask=mask).context
     assert bool(before.isfinite().all())
-    given[part].data[0, 0, 3] = math.nan  # behind the mask, if it is a key or a value
-    given[part].data[1, 1, 1] = math.nan
-    after = attend(**given, mask=mask).context
+    written = {"query": query, "key": key, "value": value}[part].data
+    written[0, 0, 3] = math.nan  # behind the mask, if it is a key or a value
+    written[1, 1, 1] = math.nan
+    after = attend(query, key, value, mask=mask).context
     seen = torch.zeros(2, 3, 4, dtype=torch.bool)
     if part == "query":
         seen[0, 0, 3] = seen[1, 1, 1] = True

@@ -1,6 +1,7 @@
 """Translating line by line as lines come, in several languages, and comparing runs."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +12,12 @@ import sacrebleu
 
 from saccade.cli import translating
 from saccade.errors import UsageError
+from saccade.evaluation.text import paired_bootstrap
 from saccade.training.run import Run
 from saccade.training.trained import Trained
 from saccade.view.trace_file import load
 
-from .commands import EXAMPLES, TRAIN, apart, here, started
+from .commands import EXAMPLES, TRAIN, apart, here
 
 GROUPS = "".join(
     f"{a}{b}\t{text}\t{group}\n"
@@ -171,10 +173,14 @@ def test_weights_of_8_bits(many: Path, capsys: pytest.CaptureFixture[str], monke
     scores = json.loads(here("evaluate many --int8 --json", capsys).out)["scores"]
     assert scores["int8"]["loss"] == pytest.approx(scores["all"]["loss"], abs=0.05)
     assert scores["int8"]["loss"] != scores["all"]["loss"]
+    cost = scores["all"]["bleu"] - scores["int8"]["bleu"]
+    assert f"8-bit weights cost {cost:.2f} BLEU" in told.out
     Path("in.txt").write_text("ax\nby\n")
     lines = [here(f"translate many in.txt --to de --scores {option}", capsys).out for option in ("", "--int8")]
     assert lines[0].count("\n") == lines[1].count("\n") == 2
     assert lines[0] != lines[1]
+    plain, rounded = ([float(line.split("\t")[0]) for line in text.splitlines()] for text in lines)
+    assert rounded == pytest.approx(plain, abs=0.2)
     monkeypatch.setenv("SACCADE_KERNELS", "off")
     off = here("translate many in.txt --int8", capsys)
     assert (off.code, off.err.count("\n")) == (2, 1)
@@ -244,11 +250,16 @@ def test_runs_are_compared_by_length(place: Path, capsys: pytest.CaptureFixture[
 
 def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert here(f"{TRAIN} --out other train.seed=5 train.steps=2", capsys).code == 0
+    sources = [line.split("\t")[0] for line in EXAMPLES.splitlines()]
+    texts = {name: Trained.open(name).predict(sources) for name in ("run", "other")}
+    references = [text.strip() or "nothing" for text in texts["run"]]  # so that there is something to choose between them
+    Path("good.tsv").write_text("".join(f"{pair[0]}\t{pair[1]}\n" for pair in zip(sources, references, strict=True)))
     told = json.loads(here("compare run other --samples 50 --json", capsys).out)
+    assert told["examples"] == 56
+    assert told["runs"] == paired_bootstrap(texts, references, "13a", 50)
     assert list(told["runs"]) == ["run", "other"]
     assert told["runs"]["run"]["p"] is None
-    assert 0 <= told["runs"]["other"]["p"] <= 1
-    assert told["examples"] == 56
+    assert told["runs"]["run"]["bleu"] > told["runs"]["other"]["bleu"]
     shown = here("compare run other --samples 50 --beam 2", capsys).out
     assert shown.count("BLEU") == 2
     assert "reference" in shown
@@ -299,9 +310,22 @@ def test_runs_of_other_data_are_compared_with_a_note(place: Path, capsys: pytest
 
 
 def test_translating_can_be_interrupted(place: Path) -> None:
-    process = started("translate run")
-    process.terminate()
-    assert process.wait(30) != 0
-    for pipe in (process.stdout, process.stderr):
-        assert pipe is not None
-        pipe.close()
+    """Ctrl-C while it waits for a line: what came before is answered, and one line says how it ended."""
+    words = [sys.executable, "-m", "saccade", "translate", "run"]
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(words, text=True, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write("axa\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == here_predicted("axa")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stdout.read() == ""
+        assert process.stderr.read() == "saccade: interrupted\n"
+
+
+def here_predicted(text: str) -> str:
+    """What the run answers, as a line."""
+    return Trained.open("run").predict([text])[0] + "\n"

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, get_args
 
@@ -314,9 +313,9 @@ def test_cut_files_are_refused(tmp_path: Path) -> None:
         Tokenizer.load(tmp_path / "none.json")
 
 
-def test_characters_are_encoded_quickly() -> None:
-    many = [f"{n:020d}" for n in range(100_000)]
+def test_characters_are_encoded_without_the_library_which_is_slower() -> None:
+    many = [f"<de> {n:020d} é" for n in range(200)]
     tokenizer = train(many[:100], Config())
-    start = time.process_time()
-    tokenizer.encode_batch(many)
-    assert time.process_time() - start < 1.5
+    expected = [tokenizer._backend.encode(text).ids for text in many]
+    tokenizer._backend = None  # type: ignore[assignment]
+    assert tokenizer.encode_batch(many) == expected

@@ -95,9 +95,13 @@ def test_beams_are_selected_and_old_looks_stay() -> None:
         look = looks[""][0]
         before = look.weights().clone()
         chosen = cache.select(torch.tensor([2, 0, 0]))
-        assert torch.equal(chosen.key[1], chosen.key[2])
-        layer(x[:, :1], cache=chosen)
+        for kept, was in ((chosen.key, cache.key), (chosen.value, cache.value)):
+            assert torch.equal(kept, was[[2, 0, 0]])
+        new = torch.randn(3, 1, 8)
+        found = layer(new, cache=chosen)
         layer(x[:, :1], cache=cache)
+        past = torch.cat((x[[2, 0, 0]], new), 1)
+        torch.testing.assert_close(found, layer(new, past))
     assert (cache.length, chosen.length) == (5, 5)
     assert torch.equal(look.weights(), before)
 
@@ -106,7 +110,14 @@ def test_a_source_is_projected_once() -> None:
     layer, source, x = MultiHeadAttention(8, 2, key_width=6, value_width=6), torch.randn(2, 7, 6), torch.randn(2, 3, 8)
     cache = KeyValueCache()
     first = layer(x, source, cache=cache)
+    torch.testing.assert_close(first, layer(x, source))
+    with torch.no_grad():  # whoever projects again would see it
+        layer.key_map.weight.fill_(torch.nan)
+        layer.value_map.weight.fill_(torch.nan)
     torch.testing.assert_close(layer.look_again(x, cache), first)
+    other = layer.look_again(x + 1, cache)
+    assert other.isfinite().all()
+    assert not torch.allclose(other, first)
     assert cache.length == 7
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from saccade.data import tokenizers
 from saccade.data.examples import Picture, Splits
-from saccade.errors import DataError, InputError, UnknownName
+from saccade.errors import DataError, InputError
 from saccade.search import Config as SearchConfig
 from saccade.systems.se_resnet import Config as ModelConfig
 from saccade.systems.se_resnet import Model
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Task, "BUDGET", 2)  # lines are counted beyond the first window
     with pytest.raises(InputError, match=r"line 4: none\.png: no such picture"):
         list(task.predict(model(task), ["test#0", "", "test#1", "none.png"], SearchConfig()))
-    with pytest.raises(UnknownName, match="label 'z'"):
+    with pytest.raises(DataError, match="unknown label 'z'"):
         task.corpus([Picture(pictures(1)[0].pixels, "z")])
     with pytest.raises(DataError, match="expected pictures of 9 × 12 pixels"):
         task.corpus([Picture(np.zeros((12, 9, 3), np.uint8), "a")])

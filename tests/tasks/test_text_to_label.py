@@ -8,7 +8,7 @@ import torch
 
 from saccade.data import tokenizers
 from saccade.data.examples import Pair, Splits
-from saccade.errors import DataError, UnknownName
+from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
 from saccade.systems.document_attention import Config as ModelConfig
 from saccade.systems.document_attention import Model
@@ -59,7 +59,7 @@ def test_one_label_cannot_be_learned_and_an_unknown_one_not_judged() -> None:
     ):
         with pytest.raises(DataError, match=words):
             Task.fit(Config(), tokenizers.Config(kind="word"), splits)
-    with pytest.raises(UnknownName, match="label '11'"):
+    with pytest.raises(DataError, match="example 1: unknown label '11'; did you mean '1'"):
         fitted().corpus([Pair("good", "11")])
 
 

@@ -110,6 +110,7 @@ def _table(path: Path, *, labeled: bool) -> list[Bag]:
             np.array([marks[number] not in ("", "0") for number in own], dtype=np.int64) if "mark" in table.header else None,
             name=name,
             columns=columns,
+            where=table.where(own[0]),
         )
         for name, own in rows.items()
     ]
@@ -132,7 +133,7 @@ def _folder(path: Path, shape: tuple[int, ...]) -> Iterator[Bag]:
                 bag = _tiled(child, shape)
             else:
                 continue
-            yield Bag(bag.items, label.name, name=f"{label.name}/{child.name}", grid=bag.grid)
+            yield Bag(bag.items, label.name, name=f"{label.name}/{child.name}", grid=bag.grid, where=str(child))
 
 
 def _pictures(path: Path, shape: tuple[int, ...]) -> Bag:

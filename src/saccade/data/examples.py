@@ -62,6 +62,8 @@ class Bag:
     """Rows and columns, where the items are the tiles of one picture."""
     columns: Columns | None = None
     """Of items that are features with names."""
+    where: str = ""
+    """The file and row, or the folder, that it was read from, for messages."""
 
     def line(self) -> str:
         """The bag in a few words."""
@@ -85,6 +87,8 @@ class Picture:
     target: str
     group: str = ""
     name: str = ""
+    where: str = ""
+    """The file, and the row of the one that lists it, for messages."""
 
     def line(self) -> str:
         """The picture in a few words."""
@@ -100,6 +104,8 @@ def place(example: Any, number: int, side: int = 0) -> str:
     """What an example is called in a message: its file and line, or its number, counted from 1, and its name."""
     if isinstance(example, Pair):
         return example.where(side) or f"example {number}"
+    if getattr(example, "where", ""):
+        return str(example.where)
     return f"example {number} ({example.name})" if getattr(example, "name", "") else f"example {number}"
 
 
@@ -114,14 +120,14 @@ def digest(content: Iterable[bytes]) -> str:
 def in_order(labels: Iterable[str]) -> list[str]:
     """Labels that are numbers by their size, then words by the alphabet."""
 
-    def place(label: str) -> tuple[float, str]:
+    def rank(label: str) -> tuple[float, str]:
         try:
             number = float(label)
         except ValueError:
             number = math.inf
         return (math.inf if math.isnan(number) else number), label
 
-    return sorted(labels, key=place)
+    return sorted(labels, key=rank)
 
 
 def place_of(text: str, purpose: str) -> int:

@@ -43,6 +43,12 @@ class GraphData:
     nodes: tuple[str, ...] = ()
     """The nodes' names; empty: their numbers."""
     edge_features: NDArray[np.float32] | None = None
+    places: tuple[str, ...] = ()
+    """The file and row of each node, for messages; nothing where the graph was published."""
+
+    def where(self, node: int) -> str:
+        """The file and row of a node, or its name."""
+        return self.places[node] if self.places else f"node {self.nodes[node] if self.nodes else node}"
 
     def fingerprint(self) -> dict[str, str]:
         """A short name for exactly these nodes of each part with their labels; the graph is part of what is learned from."""
@@ -84,8 +90,9 @@ def load(config: Config) -> GraphData:
     ends = np.array([_ends(numbers, edges, side) for side in edges.wanted], np.int64)
     edge_index, features = _edges(ends.reshape(2, -1), edges, config.directed)
     dense = nodes.numbers(("id", "label", "split"))
+    places = tuple(map(nodes.where, range(len(names))))
     train, valid, test = _parts(nodes, found, config.held_out)
-    return GraphData(sparse(dense), found, edge_index, train, valid, test, classes, tuple(names), features)
+    return GraphData(sparse(dense), found, edge_index, train, valid, test, classes, tuple(names), features, places)
 
 
 def both_ways(ends: Integers, nodes: int) -> Integers:
@@ -113,10 +120,10 @@ def row_normalized(features: Csr) -> Csr:
 def _ends(numbers: dict[str, int], edges: CsvTable, side: str) -> list[int]:
     """The numbers of the nodes that a column names."""
     names = edges.column(side)
-    for row, name in enumerate(names, 2):
+    for row, name in enumerate(names):
         if name not in numbers:
             expected = f"expected an id of the nodes' file as {side}, got {name!r}"
-            raise DataError(f"{edges.path}: row {row}: {expected}; add the node, or leave the edge out")
+            raise DataError(f"{edges.where(row)}: {expected}; add the node, or leave the edge out")
     return [numbers[name] for name in names]
 
 
@@ -158,8 +165,7 @@ def _parts(table: CsvTable, labels: Integers, held_out: float) -> list[Integers]
         raise DataError(f"{table.path}: expected train, valid, test or nothing as split, got {name!r}")
     parts = [np.flatnonzero(told == name) for name in SPLITS]
     for part in parts:
-        if (labels[part] < 0).any():
-            raise DataError(
-                f"{table.path}: expected a label for each node that has a split, got none for one; leave split empty"
-            )
+        for node in part[labels[part] < 0].tolist():
+            missing = "expected a label for each node that has a split, got none"
+            raise DataError(f"{table.where(node)}: {missing}; leave split empty")
     return parts

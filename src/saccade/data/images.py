@@ -71,8 +71,8 @@ def read(spec: str, config: Config) -> list[Picture]:
         raise DataError(f"{place}: expected pictures with labels, got none; known: {FORMATS}")
     channels = 1 if config.colors == "gray" else 3
     return [
-        Picture(pixels_of(path, (config.size, config.size, channels)), label, group, str(path))
-        for path, label, group in rows
+        Picture(pixels_of(path, (config.size, config.size, channels)), label, group, str(path), where)
+        for path, label, group, where in rows
     ]
 
 
@@ -147,26 +147,27 @@ def hold_out(train: Sequence[Picture], share: float) -> tuple[list[Picture], lis
     return [one for place, one in enumerate(train) if place not in held], [train[place] for place in sorted(held)]
 
 
-def _in_folders(place: Path) -> list[tuple[Path, str, str]]:
-    """Path, label and group of what lies in folders named by labels."""
+def _in_folders(place: Path) -> list[tuple[Path, str, str, str]]:
+    """Path, label, group and place of what lies in folders named by labels."""
     folders = sorted(folder for folder in place.iterdir() if folder.is_dir() and not folder.name.startswith("."))
     return [
-        (path, folder.name, "")
+        (path, folder.name, "", str(path))
         for folder in folders
         for path in sorted(folder.rglob("*"))
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
     ]
 
 
-def _in_table(place: Path) -> list[tuple[Path, str, str]]:
-    """Path, label and group as a CSV file says them."""
+def _in_table(place: Path) -> list[tuple[Path, str, str, str]]:
+    """Path, label, group and row as a CSV file says them."""
     if place.suffix.lower() != ".csv":
         found = "a file of another kind" if place.exists() else "nothing"
         raise DataError(f"{place}: expected {FORMATS}, got {found}")
     table = CsvTable(place, ("path", "label"))
     paths, labels = table.column("path"), table.column("label")
     groups = table.column("group") if "group" in table.header else [""] * len(paths)
-    for number, (path, label) in enumerate(zip(paths, labels, strict=True), 2):
+    for number, (path, label) in enumerate(zip(paths, labels, strict=True)):
         if not path or not label:
-            raise DataError(f"{place}: row {number}: expected a path and a label, got {path!r} and {label!r}; mend the row")
-    return [(place.parent / path, label, group) for path, label, group in zip(paths, labels, groups, strict=True)]
+            raise DataError(f"{table.where(number)}: expected a path and a label, got {path!r} and {label!r}; mend the row")
+    rows = enumerate(zip(paths, labels, groups, strict=True))
+    return [(place.parent / path, label, group, table.where(number)) for number, (path, label, group) in rows]

@@ -9,7 +9,7 @@ from torch import Tensor
 from saccade.data import tokenizers
 from saccade.data.aspects import distances
 from saccade.data.batches import Integers
-from saccade.data.examples import Pair, Splits
+from saccade.data.examples import Pair, Splits, place
 from saccade.data.spelling import Spelling
 from saccade.data.text import LabeledAspects, padded
 from saccade.errors import DataError
@@ -110,6 +110,12 @@ class Task(text_to_label.Task):
     def check(self, text: str) -> None:
         """Refuse a sentence without an aspect."""
         parted(text)
+
+    def corpus(self, pairs: Sequence[Pair]) -> Any:
+        """The texts as tokens; one without an aspect is told by its place."""
+        for number, pair in enumerate(pairs, 1):
+            parted(pair.source, place(pair, number))
+        return super().corpus(pairs)
 
     def encoded(self, texts: Sequence[str], labels: Integers) -> AspectCorpus:
         """These texts and their aspects, with the numbers of their labels."""

@@ -62,9 +62,9 @@ class Labels:
 
     def numbers(self, examples: Sequence[Example]) -> Integers:
         """The number of each example's label."""
-        for example in examples:
+        for number, example in enumerate(examples, 1):
             if example.target not in self._numbers:
-                raise UnknownName("label", example.target, self.names)
+                raise DataError(f"{place(example, number)}{UnknownName('label', example.target, self.names)}")
         return np.array([self._numbers[example.target] for example in examples], dtype=np.int64)
 
     def save(self, run: Path) -> None:

@@ -83,6 +83,11 @@ class Task(LabelTask):
             )
         if len(data.classes) < 2:
             raise DataError(f"expected nodes of at least 2 different labels, got {', '.join(data.classes) or 'none'}")
+        learned = set(data.labels[data.train].tolist())
+        for node in (*data.valid.tolist(), *data.test.tolist()):
+            if (label := int(data.labels[node])) not in learned:
+                told = f"label {data.classes[label]!r} is to be judged on, but no node to learn from has it"
+                raise DataError(f"{data.where(node)}: {told}; give such a node the split train, or set data.held_out=0")
         return cls(config, data)
 
     def save(self, run: Path) -> None:

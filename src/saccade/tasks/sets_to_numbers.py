@@ -113,6 +113,8 @@ class Task(PlainTask):
         items = SetItems.of(splits.train, tokens)
         if items.scale:
             items.scale.check(splits)
+        for judged in (splits.valid, splits.test):  # what is no number is missed now, not at the first validation
+            numbers(judged)
         return cls(config, items, Numbers.of(splits.train))
 
     def save(self, run: Path) -> None:
