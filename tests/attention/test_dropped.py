@@ -9,10 +9,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from saccade.attention import Biased, Mask, RelativeBias, ScaledDot, allow, attend, causal, lengths, operator, window
-from saccade.attention.dropped import kept
 
 B, H, T, D = 2, 2, 200, 4  # more pairs than the way for short sequences takes
-CPU = torch.device("cpu")
 MASKS: dict[str, Callable[[], Mask | None]] = {
     "none": lambda: None,
     "causal": causal,
@@ -132,19 +130,6 @@ def test_everything_struck_out_gives_zeros_and_zero_gradients() -> None:
     assert context.eq(0).all()
     context.sum().backward()
     assert all(part.grad is not None and part.grad.eq(0).all() for part in (query, key, value))
-
-
-@pytest.mark.parametrize("chance", [1e-6, 1e-4, 0.1, 0.25, 0.5, 0.9, 0.9995, 0.999999])
-def test_chances_are_fair(chance: float) -> None:
-    rows, columns = 1000, 2000
-    stays = kept(rows * columns, chance, CPU, torch.Generator().manual_seed(0)).view(rows, columns)
-    spread = (chance * (1 - chance)) ** 0.5
-    for share, count in ((stays.double().mean(), stays.numel()), *((stays[:, i::4].double().mean(), 5e5) for i in range(4))):
-        assert abs(share.item() - (1 - chance)) < 5 * spread / count**0.5 + 5e-6
-    if 0.1 <= chance <= 0.9:  # neighbors know nothing of each other
-        numbers = (stays.double() - (1 - chance)) / spread
-        assert abs((numbers[:, 1:] * numbers[:, :-1]).mean().item()) < 0.005
-        assert abs((numbers[1:] * numbers[:-1]).mean().item()) < 0.005
 
 
 def test_few_of_very_many_are_kept_and_count_for_all() -> None:

@@ -7,11 +7,17 @@ from saccade.attention.fused import drop
 from saccade.kernels.chances import kept, rounded
 
 
-@pytest.mark.parametrize("dropout", [1e-4, 0.1, 0.5, 0.9, 0.99, 0.999])
-def test_the_share_that_stays(dropout: float) -> None:
-    torch.manual_seed(0)
-    share = float(kept(1000, 1003, dropout).float().mean())
-    assert abs(share - (1 - dropout)) < 6 * (dropout * (1 - dropout) / 1_003_000) ** 0.5 + 1e-5
+@pytest.mark.parametrize("chance", [1e-6, 1e-4, 0.1, 0.25, 0.5, 0.9, 0.9995, 0.999999])
+def test_chances_are_fair(chance: float) -> None:
+    rows, columns = 1000, 2000
+    stays = kept(rows, columns, chance, generator=torch.Generator().manual_seed(0))
+    spread = (chance * (1 - chance)) ** 0.5
+    for share, count in ((stays.double().mean(), stays.numel()), *((stays[:, i::4].double().mean(), 5e5) for i in range(4))):
+        assert abs(share.item() - (1 - chance)) < 5 * spread / count**0.5 + 2e-5
+    if 0.1 <= chance <= 0.9:  # neighbors know nothing of each other
+        numbers = (stays.double() - (1 - chance)) / spread
+        assert abs((numbers[:, 1:] * numbers[:, :-1]).mean().item()) < 0.005
+        assert abs((numbers[1:] * numbers[:-1]).mean().item()) < 0.005
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1, 0.5, 0.99, 0.9999, 0.99999, 0.999999, 1 - 1e-9])

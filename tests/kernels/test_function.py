@@ -77,12 +77,20 @@ def _heads(dropout: float, causal: bool = False) -> Callable[[Tensor], Tensor]:
     return look
 
 
+def _long(x: Tensor) -> Tensor:
+    """Blocks of a sequence that is too long for the kernel, under dropout."""
+    torch.manual_seed(4)
+    wide = x.flatten(0, 1).repeat(30, 1)[None, None, :, :4]
+    return attend(wide, wide, wide, mask=causal(), dropout=0.3).context
+
+
 CASES: dict[str, Callable[[Tensor], Tensor]] = {
     "heads": lambda x: attend(x[:, None], x[:, None], x[:, None]).context,
     "heads, causal": lambda x: attend(x[:, None], x[:, None], x[:, None], mask=causal()).context,
     "heads, lengths": lambda x: attend(x[:, None], x[:, None], x[:, None], mask=lengths([3, 4])).context,
     "heads, dropout": _heads(0.4),
     "heads, causal dropout": _heads(0.4, causal=True),
+    "long, dropout": _long,
     "additive": _additive,
     "additive pool": _pooled,
     "writer": _written,

@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from saccade.kernels.function import applied
-
-# Chances as near as this to 0 or 1 are drawn in 32 bits; 16 bits are quicker, and enough for the others.
-EXTREME = 1 / 1024
+from saccade.kernels import chances
+from saccade.kernels.chances import rounded
+from saccade.kernels.function import applied, differentiable_by, keep, kept
 
 
 class Plan(NamedTuple):
@@ -39,13 +37,25 @@ def dropped_pool(query: Tensor, key: Tensor, value: Tensor, plan: Plan) -> Tenso
     return applied(_Dropped, *flat, plan, seed).view(*plan.leading, *query.shape[-2:-1], value.shape[-1])
 
 
-def kept(count: int, chance: float, device: torch.device, generator: torch.Generator | None = None) -> Tensor:
-    """Which of so many numbers are not struck out. One draw of 64 bits decides on four, or on two."""
-    kind = torch.int16 if EXTREME <= chance <= 1 - EXTREME else torch.int32
-    each, steps = (4, 1 << 16) if kind == torch.int16 else (2, 1 << 32)
-    draws = torch.empty(-(-count // each), dtype=torch.int64, device=device).random_(-(1 << 63), None, generator=generator)
-    limit = min(round(chance * steps), steps - 1) - steps // 2  # the highest number is kept, whatever is rounded
-    return draws.view(kind)[:count] >= limit
+def pool_definition(query: Tensor, key: Tensor, value: Tensor, plan: Plan, seed: int) -> Tensor:
+    """The same with nothing written over, block after block: what a second derivative is taken of."""
+    blocks = _Blocks(query, key, plan, seed)
+    context, factor = value.new_zeros(*query.shape[:2], value.shape[-1]), rounded(plan.dropout)[1]
+    for rows, columns in plan.blocks:
+        scores = torch.bmm(query[:, rows] * plan.scale, key[:, columns].mT).view(
+            *plan.leading, -1, columns.stop - columns.start
+        )
+        allowed, bias = plan.seen(rows, columns)
+        scores = scores if bias is None else scores + bias
+        if allowed is None:
+            weights = scores.softmax(-1)
+        else:
+            empty = ~allowed.any(-1, keepdim=True)
+            weights = scores.masked_fill(~(allowed | empty), -math.inf).softmax(-1).masked_fill(empty, 0)
+        flat = weights.reshape(len(query), *weights.shape[-2:])
+        part = torch.bmm(flat * blocks.kept(flat) * factor, value[:, columns])
+        context = torch.cat((context[:, : rows.start], part, context[:, rows.stop :]), 1)
+    return context
 
 
 class _Blocks:
@@ -79,7 +89,8 @@ class _Blocks:
 
     def kept(self, weights: Tensor) -> Tensor:
         """Which weights stay, shaped like them; the same at each time that all blocks are gone through."""
-        return kept(weights.numel(), self.plan.dropout, weights.device, self.generator).view(weights.shape)
+        drawn = chances.kept(1, weights.numel(), self.plan.dropout, weights.device, self.generator)
+        return drawn.view(weights.shape)
 
     def like(self, buffer: Tensor, rows: slice, columns: slice) -> Tensor:
         """A part of a buffer in the form of the weights."""
@@ -91,25 +102,25 @@ class _Dropped(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, plan: Plan, seed: int) -> Tensor:
         context = value.new_zeros(*query.shape[:2], value.shape[-1])
-        ctx.plan, ctx.seed, ctx.factor = plan, seed, 1 / (1 - plan.dropout) if plan.dropout < 1 else 0.0
+        factor = rounded(plan.dropout)[1]
         blocks = _Blocks(query, key, plan, seed)
         for rows, columns in plan.blocks if plan.dropout < 1 else ():
             weights = blocks.weights(rows, columns)
             weights.mul_(blocks.kept(weights))
-            context[:, rows] = torch.bmm(weights, value[:, columns]).mul_(ctx.factor)
-        ctx.save_for_backward(query, key, value, context)
+            context[:, rows] = torch.bmm(weights, value[:, columns]).mul_(factor)
+        keep(ctx, (query, key, value, plan, seed), context)
         return context
 
     @staticmethod
-    @once_differentiable
+    @differentiable_by(pool_definition)
     def backward(ctx: Any, pull: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, context = ctx.saved_tensors
-        plan, blocks = ctx.plan, _Blocks(query, key, ctx.plan, ctx.seed)
+        (query, key, value, plan, seed), (context,) = kept(ctx)
+        blocks, factor = _Blocks(query, key, plan, seed), rounded(plan.dropout)[1]
         grads = [torch.zeros_like(part) for part in (query, key, value)]
         middle = (pull * context).sum(-1, keepdim=True)
         buffer = query.new_empty(blocks.size)
         for rows, columns in plan.blocks if plan.dropout < 1 else ():
-            weights, pulled = blocks.weights(rows, columns), pull[:, rows] * ctx.factor
+            weights, pulled = blocks.weights(rows, columns), pull[:, rows] * factor
             stays, scores = blocks.kept(weights), blocks.like(buffer, rows, columns)
             torch.mul(weights, stays, out=scores)
             grads[2][:, columns] += torch.bmm(scores.mT, pulled)

@@ -21,6 +21,7 @@ from saccade.attention.scene import ALL, BLOCK_NUMBERS, Scene, band_rows
 from saccade.attention.score import Fold, Prepared, Score
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
+from saccade.kernels.runtime import traced
 
 
 def attend(
@@ -197,7 +198,7 @@ def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
     if whole and scene.mask is not None and all(isinstance(part, Lengths) for part in parts):
         allowed: Tensor | None = scene.mask.allows(scene.at(slice(0, 1)))
         return softmax_pool(Block(query, key, value, fold.scale, allowed, dropout=dropout))
-    if long and not _transformed():
+    if long and not traced():
         learns = fold.bias is not None and torch.is_grad_enabled() and fold.bias(scene.at(slice(0, 1))).requires_grad
         return _explicit(scene, value, dropout) if learns else _dropped(scene, fold, value, dropout)
     contexts = []
@@ -210,12 +211,6 @@ def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
         block = Block(query[..., rows, :], keys.take(columns), values.take(columns), fold.scale, allowed, bias)
         contexts.append(softmax_pool(block._replace(dropout=dropout)))
     return contexts[0] if len(contexts) == 1 else torch.cat(contexts, -2)
-
-
-def _transformed() -> bool:
-    """Whether torch compiles or transforms what is called: then a function with a backward of its own will not do."""
-    forward = torch.autograd.forward_ad._current_level >= 0
-    return forward or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
 def _dropped(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:

@@ -18,10 +18,16 @@ def rounded(dropout: float) -> tuple[int, float]:
     return dropped, 1 / (1 - dropout) if dropout <= 0.99 else STEPS / (STEPS - dropped)
 
 
-def kept(rows: int, columns: int, dropout: float, device: torch.device | None = None) -> Tensor:
+def kept(
+    rows: int,
+    columns: int,
+    dropout: float,
+    device: torch.device | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
     """(rows, columns) of True for what stays and False for what is dropped."""
     count, (dropped, _) = rows * columns, rounded(dropout)
     if dropped == STEPS:
         return torch.zeros(rows, columns, dtype=torch.bool, device=device)
-    draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=device).random_(-(1 << 63), None)
+    draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=device).random_(-(1 << 63), None, generator=generator)
     return (draws.view(torch.int16)[:count] >= dropped - STEPS // 2).view(rows, columns)
