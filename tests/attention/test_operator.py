@@ -229,8 +229,8 @@ class Manhattan(Score):
 def test_a_new_score_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registered and nothing else: the laws hold it to account, and the documented list shows it."""
     from saccade.attention.catalog import catalog
-    from tests.laws.cases import Draw, Trial, all_combinations, combinations
-    from tests.laws.laws import LAWS, check
+    from tests.laws.cases import Draw, all_combinations, combinations
+    from tests.laws.laws import LAWS, check, trial_for
 
     before = len(all_combinations())
     monkeypatch.setitem(SCORES, "manhattan", Manhattan)
@@ -239,7 +239,7 @@ def test_a_new_score_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> N
     held = 0
     for number, law in enumerate(LAWS):
         for combination in islice(combinations("manhattan"), number % 5, None, 5):  # a fifth of them tells enough
-            held += check(law, combination, Trial.make(combination, Draw(5, 3, 1).sizes(combination)))
+            held += check(law, combination, trial_for(law, combination, Draw(5, 3, 1).sizes(combination))) is None
     assert held > 800
     x = torch.randn(2, 300, 4)
     assert attend(x, x, x, score="manhattan", mask=window(5) & causal()).context.shape == (2, 300, 4)
