@@ -94,7 +94,6 @@ def test_the_split_hangs_on_letters_alone() -> None:
     counts = [sum(part_of(text) == number for text in english) for number in range(3)]
     assert counts[1:] == pytest.approx([60, 60], abs=25)
     assert all(part_of(text) == part_of(text.upper().replace(",", " ,").replace("?", " ...")) for text in english)
-    assert part_of("?!") == part_of("?!")
     assert same("?!") != same("...")
     # A run that was trained before an upgrade is judged on the same sentences.
     assert [text for text in english if part_of(text) == 2][:2] == [

@@ -125,7 +125,12 @@ def test_dropout_only_in_training_and_other_normalizers() -> None:
     layer, x = MultiHeadAttention(8, 2, dropout=0.5, normalize=Sparsemax()), torch.randn(2, 5, 8)
     assert not torch.equal(layer(x), layer(x))
     layer.eval()
-    assert torch.equal(layer(x), layer(x))
+    without = MultiHeadAttention(8, 2, normalize=Sparsemax())
+    without.load_state_dict(layer.state_dict())
+    assert torch.equal(layer(x), without(x))
+    softmax = MultiHeadAttention(8, 2)
+    softmax.load_state_dict(layer.state_dict())
+    assert not torch.allclose(layer(x), softmax(x))
 
 
 @pytest.mark.parametrize("score", ["scaled_dot", "cosine", "gaussian"])

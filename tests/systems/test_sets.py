@@ -182,7 +182,11 @@ def test_how_odd_items_are_sums_to_one() -> None:
 def test_pictures_are_read_too() -> None:
     made = set_outlier.Model(set_outlier.Config(width=6), (20, 20)).eval()
     given = marked(bags((20, 20)))
-    assert made(given).shape == (int(given.sizes.sum()),)
+    scores = made(given)
+    assert scores.shape == (int(given.sizes.sum()),)
+    assert scores.unique().numel() == len(scores)  # every picture makes a difference
+    brighter = [Bag(bag.items + 1, "") for bag in bags((20, 20))]
+    assert not torch.allclose(made(marked(brighter)), scores, atol=1e-4)
 
 
 # What else belongs

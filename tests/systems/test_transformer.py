@@ -210,6 +210,8 @@ def test_the_reader_looks_at_what_is_there(normalize: str) -> None:
 def test_a_windowed_reader_looks_no_further() -> None:
     one, given = made(mask="window(1)"), batch()
     far = (torch.arange(7)[:, None] - torch.arange(7)).abs() > 1
-    for weights in one.reading(given.source, given.source_lengths).values():
+    seen = one.reading(given.source, given.source_lengths)
+    assert len(seen) == one.config.encoder_layers
+    for weights in seen.values():
         assert weights[..., far].eq(0).all()
         assert weights[1].diagonal(dim1=-2, dim2=-1).gt(0).all()
