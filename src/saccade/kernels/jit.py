@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 config: Any = numba.config
 config.THREADING_LAYER = "omp"
 
-kernel: Any = partial(numba.njit, cache=True)
+kernel: Any = partial(numba.njit, cache=True, no_cfunc_wrapper=True)
 part: Any = partial(numba.njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 inlined: Any = partial(part, forceinline=True)
 

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
 from saccade.training import files
 from saccade.training import fresh as renewal
-from saccade.training.allocator import keep_pages
+from saccade.training.allocator import keep_pages, kept_objects
 from saccade.training.checkpoints import Checkpoint, Checkpoints
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
@@ -74,7 +74,8 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
         try:
             run = _opened(path, settings, resume, fresh, watcher)
             try:
-                _train(run, path, watcher)
+                with kept_objects() as made:
+                    _train(run, path, watcher, made)
             except (DataError, UsageError, ShapeError):
                 renewal.clear(run.path, set())  # if nothing was begun: leave nothing that looks like a run
                 raise
@@ -128,8 +129,8 @@ def _opened(path: Path, settings: Settings, resume: bool, fresh: bool, watcher: 
     return Run.open(path)
 
 
-def _train(run: Run, home: Path, watcher: Watcher) -> None:
-    """Train the run, which may still be growing beside an earlier one in its home."""
+def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> None:
+    """Train the run, which may still be growing beside an earlier one in its home; `made` is told when all is ready."""
     run.checkpoints.sweep()
     found = run.checkpoints.load("last") if run.checkpoints.steps() else None
     check_kind(run.settings)
@@ -149,6 +150,7 @@ def _train(run: Run, home: Path, watcher: Watcher) -> None:
         else:
             task.note = watcher.note
             task.begin(trainer.model, splits, corpus)
+        made()
         session.go()
     except (DataError, UsageError, ShapeError):
         renewal.clear(run.path, set(run.files))
