@@ -62,7 +62,7 @@ def test_it_is_told_by_its_place(
     data = " ".join(f"data.{name}={name}{suffix}" for name in ("train", "valid", "test"))
     answer = here(f"train {system} {data} train.steps=1 train.threads=1 --out run", capsys)
     assert (answer.code, answer.err.count("\n")) == (3, 1), answer.err
-    assert f"saccade: {told.format(part)}" in answer.err
+    assert f" {told.format(part)}" in answer.err
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])

@@ -114,7 +114,7 @@ class Task(text_to_label.Task):
     def corpus(self, pairs: Sequence[Pair]) -> Any:
         """The texts as tokens; one without an aspect is told by its place."""
         for number, pair in enumerate(pairs, 1):
-            parted(pair.source, place(pair, number))
+            parted(pair.source, f"{place(pair, number)}: ")
         return super().corpus(pairs)
 
     def encoded(self, texts: Sequence[str], labels: Integers) -> AspectCorpus:

@@ -64,7 +64,7 @@ class Labels:
         """The number of each example's label."""
         for number, example in enumerate(examples, 1):
             if example.target not in self._numbers:
-                raise DataError(f"{place(example, number)}{UnknownName('label', example.target, self.names)}")
+                raise DataError(f"{place(example, number)}: {UnknownName('label', example.target, self.names)}")
         return np.array([self._numbers[example.target] for example in examples], dtype=np.int64)
 
     def save(self, run: Path) -> None:
