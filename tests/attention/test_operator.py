@@ -17,6 +17,7 @@ from saccade.attention import (
     Attended,
     Biased,
     Gaussian,
+    Mask,
     RelativeBias,
     ScaledDot,
     Score,
@@ -324,3 +325,19 @@ def test_a_write_past_the_version_counter_is_seen(part: str, width: int) -> None
         seen[1, 1] = True
     assert torch.equal(after.isnan().any(-1), seen)
     torch.testing.assert_close(after[~seen], before[~seen])
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("part", ["query", "key"])
+@pytest.mark.parametrize("mask", [None, causal()], ids=str)
+@pytest.mark.parametrize("width", [8, 16, 64])
+def test_a_context_is_finite_where_its_weights_are(bad: float, part: str, mask: Mask | None, width: int) -> None:
+    """A layer that has diverged does not look healthy, whichever way is taken."""
+    query, key, value = torch.randn(3, 2, 2, 5, width).unbind()
+    {"query": query, "key": key}[part][1, 0, 2, 3] = bad
+    looked = attend(query, key, value, mask=mask)
+    healthy = looked.weights().isfinite().all(-1)
+    assert torch.equal(looked.context.isfinite().all(-1), healthy)
+    assert not bool(healthy[1, 0, 2]) or (part == "key" and bad == math.inf)
+    assert bool(healthy[0].all())
+    assert bool(healthy[1, 1].all())

@@ -15,6 +15,7 @@ from torch import Tensor
 from saccade.data.examples import PARTS
 from saccade.data.text import TextBatch
 from saccade.errors import DataError, UsageError
+from saccade.kernels import runtime
 from saccade.systems import bahdanau
 from saccade.tasks.text_to_text import Task
 from saccade.training.checkpoints import Checkpoints
@@ -310,3 +311,24 @@ def test_a_key_of_another_way_to_search_is_refused() -> None:
         resolve({"system": "luong"}, [data, "search.method=beam", "search.top_k=3"])
     assert resolve({"system": "luong"}, [data, "search.method=beam", "search.beam=3"]).search.beam == 3
     assert resolve({"system": "luong", "search": {"method": "beam"}}, [data, "search.beam=3"]).search.beam == 3
+
+
+def test_compiling_is_told_in_the_first_step_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = bahdanau.Model.loss
+
+    def loss(self: bahdanau.Model, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+        """As if a kernel had to be compiled at every step."""
+        for listener in list(runtime._listeners):
+            listener("gru_forward", None)
+            listener("gru_forward", 1.5)
+        return real(self, batch, smoothing)
+
+    monkeypatch.setattr(bahdanau.Model, "loss", loss)
+    watcher = Noted()
+    train(tmp_path, tiny("train.steps=3", "train.valid_every=100"), watcher)
+    told = [note for note in watcher.notes if "compil" in note]
+    assert told == [
+        "compiling kernels for this machine; they are kept for the next time",
+        "compiled 1 kernel in 1.5 s",
+    ]
+    assert runtime._listeners == []

@@ -55,7 +55,8 @@ class Compiling:
     def done(self) -> None:
         """A step is over; the first has compiled what all need."""
         if self.kernels and not self.over:
-            self.note(f"compiled {self.kernels} kernels in {self.seconds:.1f} s")
+            count = f"{self.kernels} kernel{'s' * (self.kernels > 1)}"
+            self.note(f"compiled {count} in {self.seconds:.1f} s")
         self.over = True
 
 
