@@ -74,7 +74,7 @@ class Copy:
         self, tests: Sequence[str], *options: str, seconds: float = LONGEST, variables: Mapping[str, str] = NONE
     ) -> tuple[int, str]:
         """The exit code of these tests, and the end of what they say; -1 where they take too long."""
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *options, *tests]
+        command = [sys.executable, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", "--no-header", *options, *tests]
         with subprocess.Popen(
             command,
             cwd=self.root,
