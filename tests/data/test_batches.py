@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from saccade.data.batches import Cursor, Integers, padding_share, plan
+from saccade.data.batches import Cursor, Integers, cut, padding_share, plan
 from saccade.errors import ShapeError, UsageError
 
 length = st.one_of(st.integers(0, 30), st.integers(0, 2**62))
@@ -126,6 +126,16 @@ def test_little_padding_where_target_lengths_say_nothing_of_sources() -> None:
     generator = np.random.default_rng(2)
     lengths = np.stack([generator.permutation(sentences(100_000, generator)[:, 0]) for _ in range(2)], 1)
     assert padding_share(lengths, plan(lengths, 2000, 0, 0)) < 0.03
+
+
+@given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 100))
+def test_batches_without_gradients_are_as_large_as_their_budget_allows(sizes: list[int], budget: int) -> None:
+    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    batches = list(cut(order, sizes, budget))
+    assert [i for batch in batches for i in batch] == order
+    for batch, following in zip(batches, [*batches[1:], None], strict=False):
+        assert len(batch) == 1 or len(batch) * max(sizes[i] for i in batch) <= budget
+        assert following is None or (len(batch) + 1) * sizes[following[0]] > budget
 
 
 @pytest.mark.parametrize(
