@@ -54,3 +54,9 @@ def test_targets_outside_are_refused_and_nothing_is_written(wrong: int) -> None:
     with pytest.raises(ShapeError, match=f"expected 0 … 4, got {wrong}"):
         cross_entropy_(logits, torch.zeros(5), torch.tensor([0, wrong, 1]), 0.0)
     assert logits.abs().sum() == 0
+
+
+@pytest.mark.parametrize(("targets", "classes"), [(2, 5), (4, 5), (3, 4), (3, 6)])
+def test_as_many_targets_as_rows_and_as_wide_a_bias(targets: int, classes: int) -> None:
+    with pytest.raises(ShapeError, match=r"expected .* got"):
+        cross_entropy_(torch.zeros(3, 5), torch.zeros(classes), torch.zeros(targets, dtype=torch.long), 0.0)

@@ -159,3 +159,19 @@ def test_a_target_outside_of_the_vocabulary_is_refused(wrong: int) -> None:
     target[4] = wrong
     with pytest.raises(ShapeError, match=f"expected 0 … 6, got {wrong}"):
         linear_cross_entropy(hidden, weight, bias, target)
+
+
+@pytest.mark.parametrize("wrong", ["short", "long", "float", "bias", "narrow", "deep"])
+def test_what_does_not_fit_is_refused_in_one_line(wrong: str) -> None:
+    """Without the checks of shapes that tests run under."""
+    hidden, weight, bias, target = made(9, 5, 7)
+    parts = {
+        "short": (hidden, weight, bias, target[:4]),
+        "long": (hidden, weight, bias, torch.cat((target, target))),
+        "float": (hidden, weight, bias, target.float()),
+        "bias": (hidden, weight, bias[:3], target),
+        "narrow": (hidden[:, :3], weight, bias, target),
+        "deep": (hidden[None], weight, bias, target),
+    }[wrong]
+    with pytest.raises(ShapeError, match=r"expected .*got"):
+        cross_entropy._check(*parts)

@@ -163,3 +163,11 @@ def test_an_unknown_word_is_read_by_its_letters_alone_as_among_others() -> None:
     assert abs(alone[0] - alone[1]) > 1e-3
     among = list(task.predict(made, ["a film", *words, "the end is good"], SearchConfig()))[1:3]
     assert [one.log_prob for (one,) in among] == pytest.approx(alone, abs=1e-5)
+
+
+def test_an_unknown_label_is_told_with_its_place_once() -> None:
+    task = Task.fit(Config(), tokenizers.Config(kind="word"), Splits(PAIRS, [], []))
+    odd = Pair("good", "11", files=("judged.tsv",), number=3)
+    assert [(place, line.count("judged.tsv:3: ")) for place, line in task.flaws([PAIRS[0], odd])] == [(1, 1)]
+    with pytest.raises(DataError, match=r"^judged\.tsv:3: unknown label '11'"):
+        task.corpus([PAIRS[0], odd])

@@ -248,6 +248,9 @@ def test_killed_before_the_swap(when: str, tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / module.FRESH).exists()
     assert files_of(tmp_path) == before if when != "saved" else Checkpoints(tmp_path).steps()[-1] == 5
     assert any("going on from step 4" in note for note in told.notes) == (when == "saved")
+    assert any("ended before its first checkpoint; here is the earlier run" in note for note in told.notes) == (
+        when != "saved"
+    )
 
 
 def test_what_a_killed_start_has_half_written_is_swept(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ def cross_entropy_(
 
     Afterwards `logits` hold the gradient of their row's loss for logits + bias. Not differentiable itself.
     """
-    _check(target, logits.shape[1])
+    _check(target, logits.shape)
+    if bias.shape != logits.shape[1:]:
+        raise ShapeError(f"bias: expected {logits.shape[1]} numbers, got {tuple(bias.shape)}")
     if not kernels_on(logits, bias) or not logits.is_contiguous() or 0 in logits.shape:
         return cross_entropy_definition(logits, bias, target, smoothing)
     losses = logits.new_empty(len(logits))
@@ -28,8 +30,11 @@ def cross_entropy_(
     return losses
 
 
-def _check(target: Tensor, size: int) -> None:
+def _check(target: Tensor, shape: torch.Size) -> None:
     """Refuse targets that there are not: the kernel would read and write somewhere else in memory."""
+    if target.shape != shape[:1]:
+        raise ShapeError(f"targets: expected one for each of {shape[0]} rows, got {tuple(target.shape)}")
+    size = shape[1]
     if target.is_cpu and target.numel():
         low, high = (int(end) for end in target.aminmax())
         if low < 0 or high >= size:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.errors import ShapeError
 from saccade.kernels.function import applied, differentiable_by, keep
 from saccade.kernels.products import product
 from saccade.kernels.runtime import traced
@@ -34,6 +35,7 @@ def linear_cross_entropy(
 
     Rows whose target is `ignore_index` count nothing, whatever is in them.
     """
+    _check(hidden, weight, bias, target)
     if traced():
         return cross_entropy_definition(hidden, weight, bias, target, smoothing, ignore_index=ignore_index)
     live = target != ignore_index
@@ -42,6 +44,26 @@ def linear_cross_entropy(
     # Asked for inside `forward`, where gradients are always off, this could not be told from evaluation.
     wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (hidden, weight, bias))
     return applied(_LinearCrossEntropy, hidden, weight, bias, target, smoothing, wanted)
+
+
+def _check(hidden: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> None:
+    """Refuse what does not fit: a kernel would read and write beyond it."""
+    shapes = [tuple(part.shape) for part in (hidden, weight, bias, target)]
+    if (
+        hidden.dim() != 2
+        or weight.dim() != 2
+        or shapes
+        != [
+            (len(hidden), weight.shape[1]),
+            (len(weight), hidden.shape[1]),
+            (len(weight),),
+            (len(hidden),),
+        ]
+    ):
+        got = ", ".join(map(str, shapes))
+        raise ShapeError(f"expected hidden (N, D), weight (V, D), bias (V,) and target (N,), got {got}")
+    if target.is_floating_point() or target.dtype == torch.bool:
+        raise ShapeError(f"target: expected the number of a class for each row, got {target.dtype}")
 
 
 def cross_entropy_definition(

@@ -60,11 +60,18 @@ class Labels:
             raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(found) or 'none'}")
         return cls(in_order(found))
 
+    def require(self, label: str) -> None:
+        """Refuse a label that is none of these."""
+        if label not in self._numbers:
+            raise DataError(str(UnknownName("label", label, self.names)))
+
     def numbers(self, examples: Sequence[Example]) -> Integers:
         """The number of each example's label."""
         for number, example in enumerate(examples, 1):
-            if example.target not in self._numbers:
-                raise DataError(f"{place(example, number)}: {UnknownName('label', example.target, self.names)}")
+            try:
+                self.require(example.target)
+            except DataError as error:
+                raise DataError(f"{place(example, number)}: {error}") from None
         return np.array([self._numbers[example.target] for example in examples], dtype=np.int64)
 
     def save(self, run: Path) -> None:
@@ -105,7 +112,7 @@ class LabelTask(PlainTask):
 
     def require_sound(self, example: Any) -> None:
         """Refuse a label that the run does not know."""
-        self.labels.numbers([example])
+        self.labels.require(example.target)
 
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:

@@ -43,15 +43,17 @@ def resumable(path: Path) -> Path:
     return path / FRESH if Checkpoints(path / FRESH).steps() else seat(path)
 
 
-def recover(path: Path) -> None:
-    """Put right what a kill left behind; for the single writer, before it begins."""
+def recover(path: Path) -> bool:
+    """Put right what a kill left behind; for the single writer, before it begins. Whether a new run was lost by it."""
     if Checkpoints(path / SWAP).steps():
         _take_over(path)
     _clean(path)
     for name in (LEARNED, *(f".tmp-{name}" for name in OWN)):  # half written by a start that was killed
         files.remove(path / name)
-    if not Checkpoints(path / FRESH).steps():
+    lost = (path / FRESH).exists() and not Checkpoints(path / FRESH).steps()
+    if lost:
         files.remove(path / FRESH)
+    return lost
 
 
 def take_place(path: Path) -> None:

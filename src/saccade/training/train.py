@@ -70,7 +70,8 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
     new = [place for place in (path / LOCK, path, *path.parents) if not os.path.exists(place)]
     _prepare_directory(path)
     with locked(path):
-        renewal.recover(path)
+        if renewal.recover(path) and not fresh and Checkpoints(path).steps():
+            watcher.note(f"a new training in {path} ended before its first checkpoint; here is the earlier run")
         try:
             run = _opened(path, settings, resume, fresh, watcher)
             try:
