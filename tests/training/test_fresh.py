@@ -198,7 +198,7 @@ def test_killed_at_every_step_of_the_swap(tmp_path: Path, monkeypatch: pytest.Mo
     for index, point in enumerate(points):
         run = shutil.copytree(tmp_path / "both", tmp_path / str(index))
 
-        def killed(act: Callable[[Path], None], at: int, run: Path = run) -> int:
+        def killed(act: Callable[[Path], object], at: int, run: Path = run) -> int:
             def work() -> None:
                 monkeypatch.setattr(module, "_at", kill_at(at))
                 act(run)
