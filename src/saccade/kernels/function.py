@@ -48,17 +48,22 @@ def differentiable_by(definition: Callable[..., Tensor | tuple[Tensor, ...]]) ->
             if not (again or getattr(ctx, "plain", False)):
                 return backward(ctx, *grads)
             with torch.enable_grad():
-                return _plain_gradients(ctx, definition, grads, again)
+                return plain_gradients(definition, kept(ctx)[0], ctx.needs_input_grad, grads, again=again)
 
         return chosen
 
     return decorate
 
 
-def _plain_gradients(
-    ctx: Any, definition: Callable[..., Tensor | tuple[Tensor, ...]], grads: Sequence[Tensor | None], again: bool
+def plain_gradients(
+    definition: Callable[..., Tensor | tuple[Tensor, ...]],
+    inputs: Sequence[Any],
+    wanted: Sequence[bool],
+    grads: Sequence[Tensor | None],
+    *,
+    again: bool,
 ) -> tuple[Tensor | None, ...]:
-    inputs, wanted = kept(ctx)[0], ctx.needs_input_grad
+    """The gradients of the wanted inputs by the definition, with a graph of their own if they are differentiated `again`."""
     # Views, so that what one input owes to another is not counted as the gradient of the definition.
     own = [part.view_as(part) if need else part for part, need in zip(inputs, wanted, strict=True)]
     outputs = definition(*own)

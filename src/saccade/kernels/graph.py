@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.kernels import chances
+from saccade.kernels.function import plain_gradients
 from saccade.kernels.neighborhoods import Graph, Order
 from saccade.kernels.runtime import kernels_on, run, traced
 
@@ -166,18 +167,6 @@ def _plain_gradients(
     return query_grad, key_grad, value_grad, grad.new_empty(0) if offset is None else pulled
 
 
-def _differentiable(
-    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, offset: Tensor | None, *rest: Any
-) -> tuple[Tensor | None, ...]:
-    """The gradients with a graph of their own, by the definition."""
-    given = (query, key, value, offset)
-    own = [part if part is None or not part.requires_grad else part.view_as(part) for part in given]
-    wanted = [part for part in own if part is not None and part.requires_grad]
-    context = pool_definition(*own, *rest)  # type: ignore[arg-type]
-    found = iter(torch.autograd.grad(context, wanted, grad, create_graph=True))
-    return tuple(next(found) if part is not None and part.requires_grad else None for part in own)
-
-
 def _fake_pool(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor]:
     return value.new_empty(len(query), *value.shape[1:]), query.new_empty(query.shape), query.new_empty(query.shape)
 
@@ -203,7 +192,8 @@ def _backward(ctx: Any, grad: Tensor | None, *others: Tensor | None) -> tuple[Te
         return None, None, None, None, *nothing
     saved = ctx.saved_tensors
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # a gradient of this gradient is wanted
-        return *_differentiable(grad, *saved[3:8], ctx.slope, ctx.factor, *saved[8:]), *nothing
+        inputs = (*saved[3:8], ctx.slope, ctx.factor, *saved[8:])
+        return plain_gradients(pool_definition, inputs, ctx.needs_input_grad, (grad,), again=True)
     grads = torch.ops.saccade.pool_edges_gradients(grad, *saved[:8], ctx.slope, ctx.factor, *saved[8:])
     return *grads[:3], None if saved[6] is None else grads[3], *nothing
 
