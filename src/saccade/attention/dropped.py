@@ -1,7 +1,7 @@
 """Dropout of attention weights over long sequences, forward and backward, in buffers that do not grow with their length.
 
-softmax(scale · q·k + bias) v with some weights struck out, a block of rows after the other. Nothing of the size of the
-weights is kept: for the gradient they are computed once more, and the same ones are struck out, from a seed that torch's
+softmax(scale · q·k + bias) v with some weights dropped, a block of rows after the other. Nothing of the size of the
+weights is kept: for the gradient they are computed once more, and the same ones are dropped, from a seed that torch's
 generator gave.
 """
 

@@ -67,7 +67,7 @@ class Cell:
             raise UnknownName("metric of the table", metric, known)
 
     def groups(self, split: str) -> set[str]:
-        """Those of the examples that it will be judged on, of which there must be some."""
+        """Those of the examples that it will be scored on, of which there must be some."""
         examples = getattr(data.dataset(self.settings.dataset).load(self.settings.data), split)
         if len(examples) == 0:
             raise DataError(f"its {split} data is empty; choose another split in the table")
