@@ -1,0 +1,10 @@
+"""Which positions of padded sequences hold something."""
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+
+def live(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B T"]:
+    """True at the positions of each sequence, False in its padding; on the device of the lengths."""
+    return torch.arange(size, device=lengths.device) < lengths[:, None]
