@@ -30,6 +30,11 @@ Table = dict[str, Any]
 C = TypeVar("C")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Empty:
+    """Nothing to set."""
+
+
 def build(kind: type[C], values: Mapping[str, Any], section: str) -> C:
     """A config of this class from a table, every value checked; errors name the key as it is typed."""
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]

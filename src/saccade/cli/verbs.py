@@ -16,7 +16,7 @@ from saccade import data as datasets
 from saccade.cli import by_length, streams
 from saccade.config import Table
 from saccade.data.examples import Splits
-from saccade.data.files import to_stderr
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
@@ -27,7 +27,7 @@ from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
-from saccade.training.soundness import usable
+from saccade.training.bad_examples import usable
 from saccade.training.train import train as train_run
 from saccade.training.trained import Trained
 from saccade.view import pictures

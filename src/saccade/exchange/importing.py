@@ -13,7 +13,7 @@ from torch import Tensor
 
 from saccade import inputs
 from saccade.config import build, plain
-from saccade.data.files import SURROGATE
+from saccade.data.formats.text_files import SURROGATE
 from saccade.data.imported import Imported
 from saccade.data.tokenizers import SPECIALS, UNKNOWN, Backend
 from saccade.errors import DataError, UsageError

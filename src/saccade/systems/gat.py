@@ -5,19 +5,19 @@ Attends: every node to its neighbors and to itself, with several heads, layer af
 Writes: a label for each node.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention import AttendedEdges, looking
 from saccade.config import Positive, Share
+from saccade.data.tensors import NodeInput
 from saccade.layers.graph import GATConv, drop_features
-from saccade.layers.nodes import NodeBatch
-from saccade.systems.system import Labeler
+from saccade.systems.system import BatchLook, EdgeLook, Labeler, Recorded
 
-TASK = "nodes_to_labels"
+READS, WRITES = "node", "label"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +52,16 @@ class Model(Labeler):
             for width, (out, heads, concat) in zip(widths, shapes, strict=True)
         )
 
-    def forward(self, batch: NodeBatch) -> Float[Tensor, "B labels"]:
-        x = batch.features
+    def logits(self, input: NodeInput) -> Float[Tensor, "B labels"]:
+        x = input.features
         for number, layer in enumerate(self.layers):
             x = drop_features(F.elu(x) if number else x, self.dropout, self.training)
-            x = layer(x, batch.graph, batch.edge_features)
-        return x[batch.nodes]
+            x = layer(x, input.graph, input.edge_features)
+        return x[input.nodes]
 
-    def attended(self, batch: NodeBatch) -> dict[str, AttendedEdges]:
-        """Where every node looked, in each layer."""
-        with looking(self) as looks:
-            self(batch)
-        found = {f"layer {number}": looks[name][-1] for number, name in enumerate(looks, 1)}
-        return {name: look for name, look in found.items() if isinstance(look, AttendedEdges)}
+    def looks(self, input: NodeInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
+        """Where the nodes looked, in each layer."""
+        return [
+            EdgeLook(f"layer {number}", "node", "neighbors", look.weights(), look.loops(), look.edge_index[1], input.nodes)
+            for number, (*_, look) in enumerate(recorded.values(), 1)
+        ]

@@ -35,7 +35,7 @@ from saccade.layers.repeated import Repeated
 from saccade.systems.system import System
 from saccade.writers.sequential import Step
 
-TASK = "text_to_text"
+READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import Mask, causal, lengths, looking, make_score
+from saccade.attention.live import live
 from saccade.attention.masks import named
 from saccade.config import Positive, Share
-from saccade.data.text import TextBatch
-from saccade.data.tokenizers import PAD
+from saccade.data.tensors import Batch, TextInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
 from saccade.kernels.softmax import log_softmax_
 from saccade.layers.convolution import Convolution
@@ -31,10 +32,10 @@ from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
 from saccade.layers.past import Past
 from saccade.layers.positions import make_positions
 from saccade.layers.transformer import DecoderLayer, EncoderLayer, Mixer, SelfAttention
-from saccade.systems.system import System
+from saccade.systems.system import BatchLook, Output, System
 from saccade.writers.sequential import Step
 
-TASK = "text_to_text"
+READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ class Config:
     longest: Positive = 512
     "Longest text that learned positions know; sinusoids have no limit."
     embeddings: Literal["one", "output", "separate"] = "one"
-    "one: source, target and output share their vectors (needs task.shared); output: target and output do."
+    "one: source, target and output share their vectors (needs writer.share_tokenizer); output: target and output do."
     embedding_scale: Literal["root", "one"] = "root"
     "What a token's vector is multiplied by before its position is added: √width, as in the paper, or one."
     output_bias: Literal["none", "learned"] = "none"
@@ -139,23 +140,23 @@ class Model(System):
 
     no_bias: Tensor
 
-    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
-        if config.embeddings == "one" and source_size != target_size:
+        if config.embeddings == "one" and source.size != target.size:
             raise UsageError(
-                f"model.embeddings=one needs one tokenizer for both sides, got {source_size} and {target_size} tokens; "
-                "set task.shared=true, or model.embeddings=output"
+                f"model.embeddings=one needs one tokenizer for both sides, got {source.size} and {target.size} tokens; "
+                "set writer.share_tokenizer=true, or model.embeddings=output"
             )
         width = config.width
-        self.target_embedding = _embedding(target_size, width)
-        self.source_embedding = self.target_embedding if config.embeddings == "one" else _embedding(source_size, width)
-        self.output = Linear(width, target_size, bias=config.output_bias == "learned")
+        self.target_embedding = _embedding(target, width)
+        self.source_embedding = self.target_embedding if config.embeddings == "one" else _embedding(source, width)
+        self.output = Linear(width, target.size, bias=config.output_bias == "learned")
         if config.output_bias == "learned":
             nn.init.zeros_(self.output.bias)
         if config.embeddings != "separate":
             self.output.weight = self.target_embedding.weight
-        self.register_buffer("no_bias", torch.zeros(target_size), persistent=False)
+        self.register_buffer("no_bias", torch.zeros(target.size), persistent=False)
         self.positions = make_positions(config.positions, width, config.longest)
         self.mask = named(config.mask)
         self.encoder = nn.ModuleList(self._encoder_layer(number) for number in range(config.encoder_layers))
@@ -217,26 +218,29 @@ class Model(System):
         encoded: Tensor = self.encoder_norm(x)
         return encoded
 
-    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+    def read(self, input: TextInput) -> Memory:
         """Keys and values of every writing layer."""
-        encoded = self.encode(source, source_lengths)
-        return Memory(tuple(layer.keep(encoded, source_lengths) for layer in self._writers()))
+        encoded = self.encode(input.tokens, input.lengths)
+        return Memory(tuple(layer.keep(encoded, input.lengths) for layer in self._writers()))
 
     def _writers(self) -> Sequence[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]
 
-    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
-        encoded = self.encode(batch.source, batch.source_lengths)
-        x = self._embedded(self.target_embedding, batch.before())
-        seen = lengths(batch.source_lengths)
+        input, target = batch.input, batch.target
+        encoded = self.encode(input.tokens, input.lengths)
+        x = self._embedded(self.target_embedding, target.before())
+        seen = lengths(input.lengths)
         for layer in self.decoder:
             x = layer(x, encoded, seen)
-        live = torch.arange(x.shape[1]) < batch.target_lengths[:, None]
-        # Nobody is asked for what follows the end.
-        x, answers = (x.flatten(0, 1), batch.target.flatten()) if live.all() else (x[live], batch.target[live])
+        there = live(target.lengths, x.shape[1])
+        # Nothing is predicted in the padding.
+        x, tokens = (x.flatten(0, 1), target.tokens.flatten()) if there.all() else (x[there], target.tokens[there])
         bias = self.no_bias if self.config.output_bias == "none" else self.output.bias
-        return linear_cross_entropy(self.decoder_norm(x), self.output.weight, bias, answers, smoothing)
+        smoothing = self.smoothing(target)
+        loss = linear_cross_entropy(self.decoder_norm(x), self.output.weight, bias, tokens, smoothing)
+        return Output(loss, target.lengths.sum())
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
@@ -258,16 +262,19 @@ class Model(System):
         following = State(state.memory, past, state.layers)
         return Step(log_probs, following, lambda: {name: look.weights() for name, look in seen.items()})
 
-    def reading(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> dict[str, Tensor]:
-        """Where each token of the source looked while it was read, (B, H, K, K) for each layer."""
+    def reading(self, input: TextInput) -> Sequence[BatchLook]:
+        """Where each token of the input looked while it was read, in each layer."""
         with looking(self) as looks:
-            self.encode(source, source_lengths)
-        return {f"layer {number}, read": look[0].weights() for number, look in enumerate(looks.values(), 1)}
+            self.encode(input.tokens, input.lengths)
+        return [
+            BatchLook(f"layer {number}, read", "input", "input", look[0].weights())
+            for number, look in enumerate(looks.values(), 1)
+        ]
 
 
-def _embedding(size: int, width: int) -> nn.Embedding:
-    embedding = nn.Embedding(size, width, PAD)
+def _embedding(known: Vocabulary, width: int) -> nn.Embedding:
+    embedding = nn.Embedding(known.size, width, known.pad)
     nn.init.normal_(embedding.weight, std=width**-0.5)
     with torch.no_grad():
-        embedding.weight[PAD].zero_()
+        embedding.weight[known.pad].zero_()
     return embedding

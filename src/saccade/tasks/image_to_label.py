@@ -16,7 +16,7 @@ from torch import Tensor
 from saccade.data import tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Picture, Splits
-from saccade.data.images import pixels_of
+from saccade.data.formats.image_files import pixels_of
 from saccade.data.pictures import LabeledPictures
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig

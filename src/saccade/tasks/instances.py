@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.data import bags
+from saccade.data.formats import bag_files
 from saccade.data.examples import Bag, Columns, Splits
 from saccade.errors import DataError
 from saccade.tasks.numbered import numbered
@@ -102,7 +102,7 @@ def _listed(names: Iterable[str]) -> str:
 def named(text: str, scale: Scale, examples: Callable[[], Splits]) -> Bag:
     """The bag that a line names: one of the run's own data by its number, as test#12, or one of a file."""
     found: Bag | None = numbered(text, examples)
-    return scale.fitting(bags.named(text.strip(), scale.shape) if found is None else found)
+    return scale.fitting(bag_files.named(text.strip(), scale.shape) if found is None else found)
 
 
 def instances(bag: Bag, names: Sequence[str]) -> Side:

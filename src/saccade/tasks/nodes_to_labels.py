@@ -15,8 +15,8 @@ from torch import Tensor
 from saccade.attention import AttendedEdges, Graph
 from saccade.data import tokenizers
 from saccade.data.batches import Integers
-from saccade.data.graphs import GraphData
-from saccade.data.pickles import Csr
+from saccade.data.formats.graph_files import GraphData
+from saccade.data.formats.pickles import Csr
 from saccade.errors import DataError, InputError, UnknownName
 from saccade.layers.nodes import NodeBatch
 from saccade.search import Config as SearchConfig

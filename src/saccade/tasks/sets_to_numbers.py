@@ -13,7 +13,7 @@ import torch
 from saccade.data import tokenizers
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import Splits, place
-from saccade.data.sets import SetBatch, alike, set_batch
+from saccade.data.picture_sets import SetBatch, alike, set_batch
 from saccade.errors import DataError
 from saccade.evaluation.numbers import Floats, number_scores
 from saccade.search import Config as SearchConfig

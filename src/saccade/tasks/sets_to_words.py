@@ -12,7 +12,7 @@ from torch import Tensor
 from saccade.data import tokenizers
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import Pair, Splits
-from saccade.data.sets import SetBatch, alike, set_batch
+from saccade.data.picture_sets import SetBatch, alike, set_batch
 from saccade.data.tokenizers import UNKNOWN, Tokenizer
 from saccade.errors import DataError
 from saccade.evaluation.ranks import chance_scores, rank_of, rank_scores

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.data import vectors
+from saccade.data.formats import vector_files
 from saccade.data.tokenizers import SPECIALS, Tokenizer
 from saccade.errors import UsageError
 from saccade.layers import skip_gram
@@ -35,7 +35,7 @@ def start(model: System, tokenizer: Tokenizer, config: Any, texts: Sequence[str]
             weight[: len(words)][places] = learned[places]
         note(f"skip-gram: vectors of {int(places.sum()):,} of {len(words) - len(SPECIALS):,} words")
         return
-    found, read = vectors.read(Path(config.vectors), _spellings(words))
+    found, read = vector_files.read(Path(config.vectors), _spellings(words))
     if read.shape[1] != weight.shape[1]:
         key = "embedding" if hasattr(known.config, "embedding") else "width"
         told = f"its vectors have {read.shape[1]} numbers, the model's {weight.shape[1]}"

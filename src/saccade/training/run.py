@@ -18,11 +18,12 @@ from torch import Tensor
 import saccade
 from saccade import config, data, systems, tasks
 from saccade.data.examples import Splits
-from saccade.data.files import to_stderr
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
-from saccade.training import files, stored
-from saccade.training.checkpoints import Checkpoint, Checkpoints
+from saccade.training import durable_files
+from saccade.training.checkpoints.store import manifest
+from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.fresh import LEARNED, seat
 from saccade.training.memory import seed_all
 from saccade.training.settings import Settings, resolve
@@ -37,7 +38,7 @@ class Run:
 
     path: Path
     settings: Settings
-    files: Mapping[str, stored.Mark] = field(default_factory=dict)
+    files: Mapping[str, manifest.Mark] = field(default_factory=dict)
     """What the files are that predictions depend on; every checkpoint records it, and `open` holds them against it."""
 
     @classmethod
@@ -52,19 +53,19 @@ class Run:
         """The run with what `save` writes into a directory, each file whole and on the disk; checkpoints watch over them."""
         aside = self.path / LEARNED
         try:
-            files.remove(aside)  # of a start that was killed
+            durable_files.remove(aside)  # of a start that was killed
             aside.mkdir()
             save(aside)
             names = sorted(file.name for file in aside.iterdir())
             for name in names:
-                files.sync(aside / name)
+                durable_files.sync(aside / name)
                 (aside / name).replace(self.path / name)
-            files.sync_directory(self.path)
-            marks = {name: stored.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
+            durable_files.sync_directory(self.path)
+            marks = {name: manifest.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
         except OSError as error:
             raise _unwritable(self.path, error) from None
         finally:
-            files.remove(aside)
+            durable_files.remove(aside)
         return replace(self, files=marks)
 
     @classmethod
@@ -143,11 +144,11 @@ def _mean(tensors: Sequence[Tensor]) -> Tensor:
     return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(tensors[-1].dtype)
 
 
-def require_same_files(path: Path) -> Mapping[str, stored.Mark]:
+def require_same_files(path: Path) -> Mapping[str, manifest.Mark]:
     """What the run's files are, by its checkpoints; refuses the first that is another, or gone."""
     marks = Checkpoints(path).recorded()
     for name, expected in marks.items():
-        stored.require_same(path / name, expected)
+        manifest.require_same(path / name, expected)
     return marks
 
 
@@ -183,9 +184,9 @@ def write_text(path: Path, text: str) -> None:
     temporary = path.with_name(f".tmp-{path.name}")
     try:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-        files.sync(temporary)
+        durable_files.sync(temporary)
         temporary.replace(path)
-        files.sync_directory(path.parent)
+        durable_files.sync_directory(path.parent)
     except OSError as error:
         raise _unwritable(path, error) from None
 

@@ -18,10 +18,10 @@ from saccade import data, systems, tasks
 from saccade.data.examples import PARTS, Splits
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
-from saccade.training import files
+from saccade.training import durable_files
 from saccade.training import fresh as renewal
 from saccade.training.allocator import keep_pages, kept_objects
-from saccade.training.checkpoints import Checkpoint, Checkpoints
+from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
 from saccade.training.lock import LOCK, locked
@@ -29,7 +29,7 @@ from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import Compiling, clock
 from saccade.training.run import CONFIG, Run, changed, write_text
 from saccade.training.settings import Settings
-from saccade.training.soundness import fit_to_learn, learned
+from saccade.training.bad_examples import fit_to_learn, learned
 from saccade.training.trainer import NotFinite, Report, Trainer
 
 Scores = Mapping[str, Mapping[str, float]]
@@ -82,7 +82,7 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
                 raise
         except BaseException as error:
             if not Checkpoints(path / renewal.FRESH).steps():
-                files.remove(path / renewal.FRESH)
+                durable_files.remove(path / renewal.FRESH)
             if isinstance(error, DataError | UsageError | ShapeError) and not (path / CONFIG).exists():
                 _take_away(new)
             raise
@@ -113,7 +113,7 @@ def _opened(path: Path, settings: Settings, resume: bool, fresh: bool, watcher: 
     if fresh or not Checkpoints(place).steps():
         if not fresh:
             watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
-        files.remove(path / renewal.FRESH)
+        durable_files.remove(path / renewal.FRESH)
         return Run.create(path / renewal.FRESH, settings)
     if not resume:
         raise UsageError(f"{path}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
