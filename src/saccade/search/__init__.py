@@ -17,8 +17,8 @@ from saccade.search.forced import Forced, forced
 from saccade.search.greedy import greedy
 from saccade.search.hypothesis import Hypothesis
 from saccade.search.loop import walk
+from saccade.search.protocol import Glance, State, Step, Writer
 from saccade.search.sampling import sampling
-from saccade.writers.sequential import Glance, State, Step, Writer
 
 __all__ = ["Config", "Forced", "Glance", "Hypothesis", "State", "Step", "Writer", "forced", "search"]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from saccade.data.tokenizers import END, START
-from saccade.writers.sequential import Writer
+from saccade.search.protocol import Writer
 
 
 @dataclass(frozen=True)

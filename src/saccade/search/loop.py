@@ -11,7 +11,7 @@ from saccade.search.candidates import FIRST, NEVER, Candidates, Choose
 from saccade.search.config import Config
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import divisor
-from saccade.writers.sequential import State, Step, Writer
+from saccade.search.protocol import State, Step, Writer
 
 
 @torch.inference_mode()

@@ -23,8 +23,8 @@ from saccade.kernels import cells, pooling_on, writer
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.recurrent import RecurrentReader, cell_named, reset
 from saccade.layers.repeated import Repeated
+from saccade.search.protocol import Step
 from saccade.systems.system import System
-from saccade.writers.sequential import Step
 
 TASK = "text_to_text"
 

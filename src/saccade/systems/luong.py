@@ -32,8 +32,8 @@ from saccade.kernels import cells
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.recurrent import Stack
 from saccade.layers.repeated import Repeated
+from saccade.search.protocol import Step
 from saccade.systems.system import System
-from saccade.writers.sequential import Step
 
 TASK = "text_to_text"
 

@@ -17,8 +17,8 @@ from saccade.data.text import TextBatch
 from saccade.data.tokenizers import PAD
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.recurrent import Stack
+from saccade.search.protocol import Step
 from saccade.systems.system import System
-from saccade.writers.sequential import Step
 
 TASK = "text_to_text"
 

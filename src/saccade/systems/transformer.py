@@ -31,8 +31,8 @@ from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
 from saccade.layers.past import Past
 from saccade.layers.positions import make_positions
 from saccade.layers.transformer import DecoderLayer, EncoderLayer, Mixer, SelfAttention
+from saccade.search.protocol import Step
 from saccade.systems.system import System
-from saccade.writers.sequential import Step
 
 TASK = "text_to_text"
 

@@ -1,1 +1,0 @@
-"""What turns context into output."""
