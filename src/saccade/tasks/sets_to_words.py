@@ -13,7 +13,7 @@ from saccade.data import tokenizers
 from saccade.data.batches import Integers, cut
 from saccade.data.examples import Pair, Splits
 from saccade.data.sets import SetBatch, alike, set_batch
-from saccade.data.tokenizers import UNKNOWN, Tokenizer
+from saccade.data.tokenizers import UNKNOWN, LearnedTokenizer
 from saccade.errors import DataError
 from saccade.evaluation.ranks import chance_scores, rank_of, rank_scores
 from saccade.search import Config as SearchConfig
@@ -53,7 +53,7 @@ class Task(PlainTask):
 
     parts = ("by frequency", "by chance")
 
-    def __init__(self, config: Config, tokenizer: Tokenizer) -> None:
+    def __init__(self, config: Config, tokenizer: LearnedTokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
 
     @staticmethod
@@ -73,7 +73,7 @@ class Task(PlainTask):
     @classmethod
     def load(cls, config: Config, run: Path) -> "Task":
         """Read them again."""
-        return cls(config, Tokenizer.load(run / "tokenizer.json"))
+        return cls(config, LearnedTokenizer.load(run / "tokenizer.json"))
 
     def sizes(self) -> dict[str, int]:
         """What a model is made for."""

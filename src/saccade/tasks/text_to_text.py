@@ -14,7 +14,6 @@ from torch import Tensor
 from saccade.config import Positive
 from saccade.data import batches, imported, tokenizers
 from saccade.data.examples import Pair, Splits, place
-from saccade.data.imported import Imported
 from saccade.data.text import TextBatch, padded, text_batch
 from saccade.data.tokenizers import END, SPECIALS, START, UNKNOWN, Tokenizer
 from saccade.errors import DataError, UnknownName
@@ -81,7 +80,7 @@ class Task:
         likelihood = ("loss",) if config.metric == "exact" else ("loss", "perplexity")
         return ("examples", "exact", *likelihood, *(("bleu", "chrf") if config.metric == "bleu" else ()))
 
-    def __init__(self, config: Config, source: Tokenizer | Imported, target: Tokenizer | Imported) -> None:
+    def __init__(self, config: Config, source: Tokenizer, target: Tokenizer) -> None:
         self.config, self.source, self.target = config, source, target
 
     @classmethod
