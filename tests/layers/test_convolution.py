@@ -77,7 +77,7 @@ def test_a_transformer_with_it_writes_as_it_learns(kind: str) -> None:
         alone = sum(float(made.loss(batch([i]))) for i in range(len(sources)))
     assert sum(float(one.log_probs.sum()) for one in told) == pytest.approx(-loss, abs=1e-4, rel=1e-5)
     assert alone == pytest.approx(loss, rel=1e-5)
-    seen = told[1].looks["layer 1, written"]
+    seen = next(look.weights for look in told[1].looks if look.keys == "written")
     torch.testing.assert_close(seen[:, 1:].sum(-1) > 0, torch.ones(seen[:, 1:].shape[:2], dtype=torch.bool))
 
 

@@ -1,6 +1,6 @@
 """Small writers for the tests: one that looks its numbers up by all that was written so far, and a recurrent one."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from saccade.attention import attend, lengths
 from saccade.data.tokenizers import START
-from saccade.search import Step
+from saccade.search import Step, StepLook
 
 PLACES = 997
 
@@ -63,10 +63,10 @@ class TableWriter:
         written = state.written + 1
         weights = self.weights[state.inputs[:, None], past]
 
-        def glance() -> Mapping[str, Tensor]:
+        def glance() -> Sequence[StepLook]:
             self.calls.glances += 1
             back = weights[..., :1, :1].expand(-1, -1, 3, written) / written
-            return {"source": weights, "self": back}
+            return [StepLook("source", "input", weights), StepLook("self", "written", back)]
 
         return Step(self.table[state.inputs[:, None], past], TableState(state.inputs, past, written, self.calls), glance)
 
@@ -113,4 +113,4 @@ class RecurrentWriter(nn.Module):
         hidden = self.cell(read.flatten(0, 1), state.hidden.flatten(0, 1)).view_as(state.hidden)
         log_probs = (3 * self.out(torch.cat((hidden, attended.context), -1))).log_softmax(-1)
         state = RecurrentState(state.source, state.sizes, hidden)
-        return Step(log_probs, state, lambda: {"source": attended.weights()[:, :, None]})
+        return Step(log_probs, state, lambda: [StepLook("source", "input", attended.weights()[:, :, None])])

@@ -176,10 +176,10 @@ def test_what_it_writes_does_not_depend_on_the_company(name: str, how: SearchCon
         assert [one.tokens for one in alone] == [one.tokens for one in best]
         for one, other in zip(best, alone, strict=True):
             assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
-            for look, weights in one.looks.items():
-                seen = weights[..., : other.looks[look].shape[-1]]
-                torch.testing.assert_close(seen, other.looks[look], atol=1e-5, rtol=1e-5)
-                assert torch.equal(seen.sum(-1), weights.sum(-1))  # nothing lies beyond
+            for look, own in zip(one.looks, other.looks, strict=True):
+                seen = look.weights[..., : own.weights.shape[-1]]
+                torch.testing.assert_close(seen, own.weights, atol=1e-5, rtol=1e-5)
+                assert torch.equal(seen.sum(-1), look.weights.sum(-1))  # nothing lies beyond
 
 
 @pytest.mark.parametrize("name", texts())
@@ -194,10 +194,10 @@ def test_its_looks_are_those_of_the_text_it_wrote(name: str, how: SearchConfig) 
             again = forced(made, made.read(*padded(sources)), tokens, looks=True)
         for one, other in zip(told, again, strict=True):
             assert bool(one.looks) == (name != "seq2seq")  # which attends nowhere
-            assert one.looks.keys() == other.looks.keys()
+            assert [(look.name, look.keys) for look in one.looks] == [(look.name, look.keys) for look in other.looks]
             assert one.log_prob == pytest.approx(float(other.log_probs.sum()), abs=1e-4)
-            for look, weights in one.looks.items():
-                torch.testing.assert_close(weights, other.looks[look], atol=1e-5, rtol=1e-5)
+            for look, own in zip(one.looks, other.looks, strict=True):
+                torch.testing.assert_close(look.weights, own.weights, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", texts())
@@ -219,9 +219,9 @@ def test_its_state_can_be_reordered_repeated_and_dropped(name: str) -> None:
                     alone = made.step(torch.tensor([[token]]), state)
                     state = alone.state
                 torch.testing.assert_close(chosen.log_probs[row, column], alone.log_probs[0, 0], atol=1e-5, rtol=1e-5)
-                for look, weights in chosen.glance().items():
-                    own = alone.glance()[look][0, 0]
-                    torch.testing.assert_close(weights[row, column, :, : own.shape[-1]], own, atol=1e-5, rtol=1e-5)
+                for look, single in zip(chosen.glance(), alone.glance(), strict=True):
+                    own = single.weights[0, 0]
+                    torch.testing.assert_close(look.weights[row, column, :, : own.shape[-1]], own, atol=1e-5, rtol=1e-5)
 
 
 # What it looks at while it reads

@@ -112,7 +112,7 @@ def test_its_loss_is_plain_autograd_over_its_steps(attention: str, feeding: str,
 def test_outside_the_window_of_local_m_is_nothing(feeding: str) -> None:
     one, (sources, targets) = made(attention="local_m", feeding=feeding, reach=1), rows()
     for source, each in zip(sources, forced(one, one.read(*padded(sources)), targets, looks=True), strict=True):
-        (weights,) = each.looks["attention"]
+        (weights,) = each.looks[0].weights
         steps, keys = torch.arange(weights.shape[0])[:, None], torch.arange(weights.shape[1])
         inside = ((keys - steps).abs() <= 1) & (keys < len(source))
         assert torch.equal(weights > 0, inside)
@@ -123,7 +123,7 @@ def test_outside_the_window_of_local_m_is_nothing(feeding: str) -> None:
 def test_rows_of_local_p_sum_to_at_most_one(feeding: str) -> None:
     one, (sources, targets) = made(attention="local_p", feeding=feeding), rows()
     for source, each in zip(sources, forced(one, one.read(*padded(sources)), targets, looks=True), strict=True):
-        (weights,) = each.looks["attention"]
+        (weights,) = each.looks[0].weights
         assert (weights[:, len(source) :] == 0).all()
         assert ((weights.sum(-1) > 0) & (weights.sum(-1) < 1)).all()
         assert ((weights > 0).sum(-1) <= 5).all()  # 2 · reach + 1

@@ -134,8 +134,9 @@ def test_its_steps_look_where_the_mask_lets_them(keys: dict[str, str]) -> None:
     found = forced(one, one.read(given.source, given.source_lengths), rows()[1], looks=True)
     for told, size in zip(found, given.source_lengths.tolist(), strict=True):
         T = len(told.log_probs)
-        for layer in ("layer 1", "layer 2"):
-            read, written = told.looks[layer], told.looks[f"{layer}, written"]
+        assert [look.keys for look in told.looks] == ["input", "written"] * 2
+        for look, before in zip(told.looks[::2], told.looks[1::2], strict=True):
+            read, written = look.weights, before.weights
             torch.testing.assert_close(read.sum(-1), torch.ones(2, T))
             assert read[..., size:].eq(0).all()
             seen = (causal() if one.mask is None else causal() & one.mask).dense(T, T)

@@ -1,9 +1,9 @@
 """Tokenizers that came with published parameters: pieces by the rules of their file, ids and special tokens of their family.
 
-The file holds `pieces`, a file of the Hugging Face `tokenizers` library that cuts texts; `tokens`, by their ids; and `special`,
-the ids of the special tokens. A piece that is none of the tokens is the unknown one; as everywhere, no text becomes padding,
-start or end. With `language_codes` a text may begin with a token such as `>>fra<<`, by which Marian's models of several
-languages are told what to write.
+The file holds `pieces`, a file of the Hugging Face `tokenizers` library that cuts texts; `tokens`, by their ids; and
+`special`, the ids of the special tokens. A piece that is none of the tokens is the unknown one; as everywhere, no text
+becomes padding, start or end. With `language_codes` a text may begin with a token such as `>>fra<<`, by which models
+of Marian for several languages are told what to write.
 """
 
 import json

@@ -38,7 +38,7 @@ Backend = tokenizers.Tokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """The number of ids, and those of the special tokens. Several may have one id; None means that there is no such token."""
+    """The number of ids, and those of the special tokens. Several may have one id; None means there is no such token."""
 
     size: int
     pad: int

@@ -15,12 +15,25 @@ from saccade.search.candidates import Choose
 from saccade.search.config import Config
 from saccade.search.forced import Forced, forced
 from saccade.search.greedy import greedy
-from saccade.search.hypothesis import Hypothesis
+from saccade.search.hypothesis import Hypothesis, HypothesisLook
 from saccade.search.loop import walk
-from saccade.search.protocol import Glance, State, Step, Writer
+from saccade.search.protocol import Glance, Keys, State, Step, StepLook, Writer
 from saccade.search.sampling import sampling
 
-__all__ = ["Config", "Forced", "Glance", "Hypothesis", "State", "Step", "Writer", "forced", "search"]
+__all__ = [
+    "Config",
+    "Forced",
+    "Glance",
+    "Hypothesis",
+    "HypothesisLook",
+    "Keys",
+    "State",
+    "Step",
+    "StepLook",
+    "Writer",
+    "forced",
+    "search",
+]
 
 
 def search(

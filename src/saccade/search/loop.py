@@ -38,7 +38,7 @@ def walk(
         ended = candidates.tokens == END
         endings.add(active, candidates.only(ended), number)
         going = candidates.only(~ended).first(width)
-        history.add(active, going, step.glance() if looks else {})
+        history.add(active, going, step.glance() if looks else [])
         if number + 1 == config.max_length:
             endings.add(active, going, number)
             break

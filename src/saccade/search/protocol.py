@@ -4,14 +4,30 @@ Rows stand in a rectangle: B inputs × W hypotheses of each, so that what belong
 held once and shared by its hypotheses.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from torch import Tensor
 
-# Weights of the step just taken, computed only when called: look name -> (B, W, heads, keys).
-Glance = Callable[[], Mapping[str, Tensor]]
+# What a look is at: the input that was read, or the tokens before the one that is written, the start token first.
+Keys = Literal["input", "written"]
+
+
+@dataclass(frozen=True)
+class StepLook:
+    """Where every hypothesis looked in one step.
+
+    Shapes: weights (B, W, heads, keys)
+    """
+
+    name: str
+    keys: Keys
+    weights: Tensor
+
+
+# The looks of the step just taken, computed only when called; the same names in the same order at every step.
+Glance = Callable[[], Sequence[StepLook]]
 
 
 class State(Protocol):

@@ -109,4 +109,4 @@ class Model(System):
         """One more token for every hypothesis."""
         following = self.writer.step(self.dropout(self.target_embedding(tokens)), state.states)
         log_probs = torch.log_softmax(self.output(self.writer.top(following)), -1)
-        return Step(log_probs, State(following), dict)
+        return Step(log_probs, State(following), list)

@@ -246,7 +246,7 @@ class Task:
         labels = self.target.labels([*hypothesis.tokens, END] if hypothesis.finished else hypothesis.tokens)
         # A look at the source has as many keys as its batch's longest; one at what was written has one more at each step.
         looks = {
-            name: weights if name.endswith(WRITTEN) else weights[..., :length] for name, weights in hypothesis.looks.items()
+            look.name: look.weights if look.keys == "written" else look.weights[..., :length] for look in hypothesis.looks
         }
         text = self.target.decode(hypothesis.tokens)
         return Prediction(text, hypothesis.log_prob, hypothesis.finished, labels, looks, group)
