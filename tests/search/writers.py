@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from saccade.attention import attend, lengths
-from saccade.data.tokenizers import START
+from saccade.data.tokenizers import END, PAD, START
 from saccade.search import Step, StepLook
 
 PLACES = 997
+IDS: dict[str, Any] = {"start": START, "end": END, "banned": (PAD, START)}
 
 
 @dataclass

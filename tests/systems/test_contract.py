@@ -11,7 +11,7 @@ from torch import Tensor
 
 from saccade import config, systems, tasks
 from saccade.data.text import TextBatch, padded
-from saccade.data.tokenizers import END
+from saccade.data.tokenizers import END, PAD, START
 from saccade.errors import UnknownName
 from saccade.search import Config as SearchConfig
 from saccade.search import Hypothesis, forced, search
@@ -29,7 +29,8 @@ def written(name: str, sources: list[list[int]], how: SearchConfig, positions: l
     made = seeded(name)
     with torch.inference_mode():
         memory = made.read(*padded(sources))
-    return search(made, memory, how, inputs=len(sources), looks=True, positions=positions)
+    ids: dict[str, Any] = {"start": START, "end": END, "banned": (PAD, START)}
+    return search(made, memory, how, inputs=len(sources), **ids, looks=True, positions=positions)
 
 
 def seeded(name: str) -> Any:
@@ -157,11 +158,11 @@ def test_its_steps_are_its_loss(name: str) -> None:
     with torch.no_grad():
         memory = made.read(*padded(sources))
         loss = float(made.loss(batch()))
-    told = forced(made, memory, targets)
+    told = forced(made, memory, targets, start=START)
     assert sum(float(one.log_probs.sum()) for one in told) == pytest.approx(-loss, abs=1e-4, rel=1e-5)
     for i, one in enumerate(told):
         with torch.no_grad():
-            alone = forced(made, made.read(*padded([sources[i]])), [targets[i]])[0]
+            alone = forced(made, made.read(*padded([sources[i]])), [targets[i]], start=START)[0]
         torch.testing.assert_close(one.log_probs, alone.log_probs, atol=1e-5, rtol=1e-5)
 
 
@@ -191,7 +192,7 @@ def test_its_looks_are_those_of_the_text_it_wrote(name: str, how: SearchConfig) 
         told = [best[rank] for best in found]
         tokens = [[*one.tokens, END] if one.finished else one.tokens for one in told]
         with torch.no_grad():
-            again = forced(made, made.read(*padded(sources)), tokens, looks=True)
+            again = forced(made, made.read(*padded(sources)), tokens, start=START, looks=True)
         for one, other in zip(told, again, strict=True):
             assert bool(one.looks) == (name != "seq2seq")  # which attends nowhere
             assert [(look.name, look.keys) for look in one.looks] == [(look.name, look.keys) for look in other.looks]

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from saccade.data.tokenizers import END, START
 from saccade.search.hypothesis import HypothesisLook
-from saccade.search.protocol import StepLook, Writer
+from saccade.search.protocol import StepLook, Writer, each
 
 
 @dataclass(frozen=True)
@@ -30,23 +29,26 @@ def forced(
     memory: Any,
     tokens: Sequence[Sequence[int]],
     *,
+    start: int | Sequence[int],
     looks: bool = False,
-    first: Sequence[int] | None = None,
     device: torch.device | None = None,
 ) -> list[Forced]:
-    """One text for each input, exactly as given: without START, and with END only if END is to be counted."""
+    """One text for each input, exactly as given: after its start token, and with the end only if that is to be counted.
+
+    `start` is one token for all or one for each input; `device` is where the writer reads tokens.
+    """
     if not tokens:
         return []
     steps = max(map(len, tokens))
-    # What stands behind the shorter texts is never read; END is in every vocabulary.
-    starts = [START] * len(tokens) if first is None else first
-    rows = zip(starts, tokens, strict=True)
-    written = torch.tensor([[start, *text, *[END] * (steps - len(text))] for start, text in rows], device=device)
+    # What stands behind the shorter texts is never read; 0 is in every vocabulary.
+    rows = zip(each(start, len(tokens), "start"), tokens, strict=True)
+    written = torch.tensor([[first, *text, *[0] * (steps - len(text))] for first, text in rows], device=device)
     state, log_probs = writer.start(memory), [torch.zeros(len(tokens), 0)]
     kept: list[list[StepLook]] = []
     for number in range(steps):
         step = writer.step(written[:, number, None], state)
-        log_probs.append(step.log_probs[:, 0].gather(1, written[:, number + 1, None]).cpu().float())
+        following = written[:, number + 1, None].to(step.log_probs.device)
+        log_probs.append(step.log_probs[:, 0].gather(1, following).cpu().float())
         seen = step.glance() if looks else []
         kept.append([replace(look, weights=look.weights[:, 0].to("cpu", torch.float32, copy=True)) for look in seen])
         state = step.state

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from saccade.data.tokenizers import END
 from saccade.search.candidates import NEVER, Candidates
 from saccade.search.hypothesis import Hypothesis, HypothesisLook, divisor
 from saccade.search.protocol import StepLook
@@ -72,7 +71,7 @@ class History:
         kept = [replace(look, weights=look.weights.to("cpu", torch.float32, copy=True)) for look in looks]
         self.moments.append(Moment(places, going, kept))
 
-    def hypotheses(self, endings: Endings) -> list[list[Hypothesis]]:
+    def hypotheses(self, endings: Endings, end: int) -> list[list[Hypothesis]]:
         """The texts that these endings close, best first for each input."""
         inputs, ranks = (endings.scores > NEVER).nonzero(as_tuple=True)
         steps, parents, last = (kept[inputs, ranks] for kept in (endings.steps, endings.parents, endings.tokens))
@@ -81,7 +80,7 @@ class History:
         found: list[list[Hypothesis]] = [[] for _ in range(self.inputs)]
         numbers = zip(inputs.tolist(), ranks.tolist(), steps.tolist(), tokens.tolist(), looks, strict=True)
         for place, rank, step, written, look in numbers:
-            finished = written[step] == END
+            finished = written[step] == end
             log_prob, score = float(endings.totals[place, rank]), float(endings.scores[place, rank])
             found[place].append(Hypothesis(written[: step + (not finished)], log_prob, score, finished, look))
         return found

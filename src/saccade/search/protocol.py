@@ -10,6 +10,8 @@ from typing import Any, Literal, Protocol
 
 from torch import Tensor
 
+from saccade.errors import UsageError
+
 # What a look is at: the input that was read, or the tokens before the one that is written, the start token first.
 Keys = Literal["input", "written"]
 
@@ -57,3 +59,11 @@ class Writer(Protocol):
     def step(self, tokens: Tensor, state: Any) -> Step:
         """Reads the last token (B, W) of every hypothesis."""
         ...
+
+
+def each(value: int | Sequence[int], inputs: int, name: str) -> Sequence[int]:
+    """One number for each input, from one for all or from theirs."""
+    values = [value] * inputs if isinstance(value, int) else value
+    if len(values) != inputs:
+        raise UsageError(f"{name}: expected {inputs}, one for each input, got {len(values)}")
+    return values

@@ -236,8 +236,18 @@ class Task:
         with torch.inference_mode():
             memory = model.eval().read(source, lengths)
             for group in groups:
-                starts = [self.first(group)] * len(rows)
-                best = search(model, memory, config, inputs=len(rows), looks=looks, positions=positions, first=starts)
+                ids = self.target.vocabulary
+                best = search(
+                    model,
+                    memory,
+                    config,
+                    inputs=len(rows),
+                    start=self.first(group),
+                    end=ids.end,
+                    banned=ids.banned,
+                    looks=looks,
+                    positions=positions,
+                )
                 for texts, row, hypotheses in zip(found, rows, best, strict=True):
                     texts.append([self._told(hypothesis, len(row), group) for hypothesis in hypotheses])
         return found
