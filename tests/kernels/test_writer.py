@@ -162,6 +162,6 @@ def test_looking_sees_all_steps_as_one_look_and_changes_no_bit(cell: str) -> Non
     states, seen, before = made.start(memory), [], given.before()
     for place in range(T):
         step = made.step(before[:, place, None], states)
-        seen.append(step.glance()["attention"][:, 0, 0])
+        seen.append(step.glance()[0].weights[:, 0, 0])
         states = step.state
     torch.testing.assert_close(weights, torch.stack(seen, 1), atol=1e-5, rtol=1e-5)

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from saccade.data.tokenizers import END, PAD, START
 from saccade.search import Config, search
-from tests.search.writers import RecurrentWriter, TableWriter
+from tests.search.writers import IDS, RecurrentWriter, TableWriter
 
 DRAWS = 4000
 
 
 def first_tokens(writer: TableWriter, config: Config) -> Tensor:
     """How often each token came first among the draws."""
-    texts = search(writer, torch.arange(1), config, inputs=1)[0]
+    texts = search(writer, torch.arange(1), config, inputs=1, **IDS)[0]
     assert len(texts) == DRAWS
     counts = Counter(text.tokens[0] if text.tokens else END for text in texts)
     return torch.tensor([float(counts[token]) for token in range(writer.table.shape[-1])])
@@ -48,7 +48,7 @@ def test_frequencies_are_the_probabilities(temperature: float) -> None:
 
 def test_frequencies_of_later_steps_too() -> None:
     writer = TableWriter(7)
-    texts = search(writer, torch.arange(1), Config(method="sample", n_best=DRAWS, max_length=2), inputs=1)[0]
+    texts = search(writer, torch.arange(1), Config(method="sample", n_best=DRAWS, max_length=2), inputs=1, **IDS)[0]
     after = Counter(text.tokens[1] if len(text.tokens) > 1 else END for text in texts if text.tokens)
     hoped = torch.zeros(7)
     for first in range(END + 1, 7):
@@ -88,8 +88,8 @@ def test_top_p_draws_among_the_fewest_that_reach_it(top_p: float, top_k: int) ->
 def test_nothing_left_to_chance_is_greedy(limit: dict[str, float]) -> None:
     writer = TableWriter(300, end_bonus=1.0)
     config = Config(method="sample", max_length=30, **limit)  # type: ignore[arg-type]
-    assert search(writer, torch.arange(8), config, inputs=8) == search(
-        writer, torch.arange(8), Config(max_length=30), inputs=8
+    assert search(writer, torch.arange(8), config, inputs=8, **IDS) == search(
+        writer, torch.arange(8), Config(max_length=30), inputs=8, **IDS
     )
 
 
@@ -97,8 +97,8 @@ def test_top_k_of_one_is_greedy_among_equals() -> None:
     writer = TableWriter(300)
     writer.table[:] = -math.log(300)
     config = Config(method="sample", top_k=1, max_length=5)
-    assert search(writer, torch.arange(8), config, inputs=8) == search(
-        writer, torch.arange(8), Config(max_length=5), inputs=8
+    assert search(writer, torch.arange(8), config, inputs=8, **IDS) == search(
+        writer, torch.arange(8), Config(max_length=5), inputs=8, **IDS
     )
 
 
@@ -116,26 +116,27 @@ def test_the_seed_and_the_position_are_all_that_matters() -> None:
     same_input = torch.zeros(3, dtype=torch.long)
     config = Config(method="sample", max_length=15, seed=7)
     torch.manual_seed(1)
-    one = search(writer, same_input, config, inputs=3)
+    one = search(writer, same_input, config, inputs=3, **IDS)
     torch.manual_seed(2)
-    assert search(writer, same_input, config, inputs=3) == one
+    assert search(writer, same_input, config, inputs=3, **IDS) == one
     assert len({tuple(text.tokens) for (text,) in one}) == 3
-    assert search(writer, same_input, config, inputs=3, positions=[2, 0, 1]) == [one[2], one[0], one[1]]
-    assert search(writer, same_input, Config(method="sample", max_length=15, seed=8), inputs=3) != one
+    assert search(writer, same_input, config, inputs=3, **IDS, positions=[2, 0, 1]) == [one[2], one[0], one[1]]
+    assert search(writer, same_input, Config(method="sample", max_length=15, seed=8), inputs=3, **IDS) != one
 
 
 def test_torch_draws_the_same_after_sampling() -> None:
     torch.manual_seed(5)
     hoped = torch.rand(3)
     torch.manual_seed(5)
-    search(TableWriter(30), torch.arange(2), Config(method="sample"), inputs=2)
+    search(TableWriter(30), torch.arange(2), Config(method="sample"), inputs=2, **IDS)
     assert torch.equal(torch.rand(3), hoped)
 
 
 def test_more_samples_keep_the_first_ones() -> None:
     writer = TableWriter(30)
     few, many = (
-        search(writer, torch.arange(4), Config(method="sample", n_best=count, max_length=15), inputs=4) for count in (2, 6)
+        search(writer, torch.arange(4), Config(method="sample", n_best=count, max_length=15), inputs=4, **IDS)
+        for count in (2, 6)
     )
     for some, more in zip(few, many, strict=True):
         assert {tuple(text.tokens) for text in some} <= {tuple(text.tokens) for text in more}
@@ -145,7 +146,7 @@ def test_samples_rank_by_score_and_tell_the_writers_own_probability() -> None:
     writer = RecurrentWriter(15)
     memory = (torch.randn(2, 4, 12), torch.tensor([4, 4]))
     config = Config(method="sample", n_best=6, max_length=10, temperature=0.7, top_k=5, length_penalty=0.5)
-    for texts in search(writer, memory, config, inputs=2):
+    for texts in search(writer, memory, config, inputs=2, **IDS):
         scores = [text.score for text in texts]
         assert scores == sorted(scores, reverse=True)
         for text in texts:

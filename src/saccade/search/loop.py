@@ -1,17 +1,17 @@
 """The one loop of all searches: step, choose, put what ended aside, let finished inputs go."""
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade.data.tokenizers import END
 from saccade.errors import SaccadeError, ShapeError
-from saccade.search.candidates import FIRST, NEVER, Candidates, Choose
+from saccade.search.candidates import NEVER, Candidates, Choose, writable
 from saccade.search.config import Config
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import divisor
-from saccade.writers.sequential import State, Step, Writer
+from saccade.search.protocol import State, Step, Writer
 
 
 @torch.inference_mode()
@@ -23,6 +23,8 @@ def walk(
     *,
     width: int,
     starts: Tensor,
+    end: int,
+    banned: Collection[int],
     looks: bool,
 ) -> tuple[History, Endings]:
     """Follow up to `width` open hypotheses of each input, from its token in `starts`, to the end; `choose` says how."""
@@ -32,13 +34,13 @@ def walk(
     active, totals = torch.arange(inputs), torch.zeros(inputs, 1, dtype=torch.float64)
     tokens, state = starts[:, None], writer.start(memory)
     for number in range(config.max_length):
-        step = _stepped(writer, tokens, state)
-        candidates = choose(active, totals, step.log_probs)
-        _refuse_nan(active, totals, candidates, step.log_probs, number)
-        ended = candidates.tokens == END
+        step = _stepped(writer, tokens, state, max(end, *banned, 0))
+        candidates = choose(active, totals, *writable(step.log_probs, banned))
+        _refuse_nan(active, totals, candidates, step.log_probs, banned, number)
+        ended = candidates.tokens == end
         endings.add(active, candidates.only(ended), number)
         going = candidates.only(~ended).first(width)
-        history.add(active, going, step.glance() if looks else {})
+        history.add(active, going, step.glance() if looks else [])
         if number + 1 == config.max_length:
             endings.add(active, going, number)
             break
@@ -53,19 +55,23 @@ def walk(
     return history, endings
 
 
-def _stepped(writer: Writer, tokens: Tensor, state: Any) -> Step:
+def _stepped(writer: Writer, tokens: Tensor, state: Any, largest: int) -> Step:
     step = writer.step(tokens, state)
     shape = tuple(step.log_probs.shape)
-    if len(shape) != 3 or shape[:2] != tuple(tokens.shape) or shape[2] <= FIRST:
-        expected = f"({tokens.shape[0]}, {tokens.shape[1]}, vocabulary of {FIRST + 1} or more)"
+    if len(shape) != 3 or shape[:2] != tuple(tokens.shape) or shape[2] <= largest:
+        expected = f"({tokens.shape[0]}, {tokens.shape[1]}, vocabulary of {largest + 1} or more)"
         raise ShapeError(f"log_probs of a step: expected {expected}, got {shape}")
     return step
 
 
-def _refuse_nan(active: Tensor, totals: Tensor, candidates: Candidates, log_probs: Tensor, number: int) -> None:
+def _refuse_nan(
+    active: Tensor, totals: Tensor, candidates: Candidates, log_probs: Tensor, banned: Collection[int], number: int
+) -> None:
     """NaN ranks above every number, so one look at the best is enough; what may not be written is looked at by itself."""
-    unwritten = log_probs[..., :FIRST].amax(-1).cpu().double().masked_fill(totals == NEVER, NEVER)
-    wrong = ~((candidates.totals.amax(1) < float("inf")) & (unwritten.amax(1) < float("inf")))
+    wrong = ~(candidates.totals.amax(1) < float("inf"))
+    if banned:
+        unwritten = log_probs.index_select(-1, torch.tensor(sorted(banned), device=log_probs.device)).amax(-1)
+        wrong |= ~(unwritten.cpu().double().masked_fill(totals == NEVER, NEVER).amax(1) < float("inf"))
     if wrong.any():
         place = int(active[wrong][0])
         raise SaccadeError(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from saccade.search.candidates import FIRST, NEVER, Candidates, Choose, best
+from saccade.search.candidates import NEVER, Candidates, Choose, best
 from saccade.search.config import Config
 
 LARGEST = 2**64
@@ -24,9 +24,9 @@ def sampling(config: Config, positions: Sequence[int]) -> Choose:
     """Ways on drawn at random, `config.n_best` for each input; `positions` names the random numbers of each."""
     sources = [[_source(config.seed, position, sample) for sample in range(config.n_best)] for position in positions]
 
-    def choose(active: Tensor, totals: Tensor, log_probs: Tensor) -> Candidates:
+    def choose(active: Tensor, totals: Tensor, log_probs: Tensor, ids: range) -> Candidates:
         uniform = [[source.random() for source in sources[place]] for place in active.tolist()]
-        return _drawn(totals, log_probs, torch.tensor(uniform, dtype=torch.float64), config)
+        return _drawn(totals, log_probs, ids, torch.tensor(uniform, dtype=torch.float64), config)
 
     return choose
 
@@ -37,10 +37,10 @@ def _source(seed: int, position: int, sample: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, 0, sample], dtype=np.uint64)))
 
 
-def _drawn(totals: Tensor, log_probs: Tensor, uniform: Tensor, config: Config) -> Candidates:
+def _drawn(totals: Tensor, log_probs: Tensor, ids: range, uniform: Tensor, config: Config) -> Candidates:
     """One way on for each number of `uniform` (B, N): all N from one hypothesis at the first step, one from each later."""
     B, W = totals.shape
-    values, tokens = _kept(log_probs, config)
+    values, tokens = _kept(log_probs, ids, config)
     peak = values.amax(-1, keepdim=True)
     gone = (totals[..., None] == NEVER) | (peak == NEVER)
     temperature = min(max(config.temperature, 1 / HOTTEST), HOTTEST)
@@ -53,14 +53,15 @@ def _drawn(totals: Tensor, log_probs: Tensor, uniform: Tensor, config: Config) -
     return Candidates(parents.flatten(1), tokens.gather(-1, choice).flatten(1), sums.flatten(1))
 
 
-def _kept(log_probs: Tensor, config: Config) -> tuple[Tensor, Tensor]:
+def _kept(log_probs: Tensor, ids: range, config: Config) -> tuple[Tensor, Tensor]:
     """What may be drawn and its tokens, (B, W, M)."""
     B, W, V = log_probs.shape
     if config.top_k:
-        top = best(torch.zeros(B * W, 1, dtype=torch.float64), log_probs.reshape(B * W, 1, V), config.top_k)
+        top = best(torch.zeros(B * W, 1, dtype=torch.float64), log_probs.reshape(B * W, 1, V), ids, config.top_k)
         return top.totals.unflatten(0, (B, W)), top.tokens.unflatten(0, (B, W))
-    writable = log_probs[..., FIRST:].cpu()
-    return writable.to(torch.promote_types(writable.dtype, torch.float32)), torch.arange(FIRST, V).expand(B, W, -1)
+    values = log_probs[..., ids.start : ids.stop].cpu()
+    tokens = torch.arange(ids.start, ids.stop).expand(B, W, -1)
+    return values.to(torch.promote_types(values.dtype, torch.float32)), tokens
 
 
 def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:

@@ -23,8 +23,8 @@ from saccade.kernels import cells, pooling_on, writer
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.recurrent import RecurrentReader, cell_named, reset
 from saccade.layers.repeated import Repeated
+from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import System
-from saccade.writers.sequential import Step
 
 READS, WRITES = "text", "text"
 
@@ -197,7 +197,11 @@ class Model(System):
         told = hidden if self.config.readout_reads == "last" else self._hidden(following)
         read = self._read_out(told, attended.context, words)
         log_probs = torch.log_softmax(self.output(read), -1)
-        return Step(log_probs, State(state.memory, following), lambda: {"attention": attended.weights()[:, :, None]})
+        return Step(
+            log_probs,
+            State(state.memory, following),
+            lambda: [StepLook("attention", "input", attended.weights()[:, :, None])],
+        )
 
     def _look(self, query: Float[Tensor, "B W _"] | Prepared, memory: Memory) -> Attended:
         """Context c_i from the last state s_{i-1} (eq. 5–6)."""

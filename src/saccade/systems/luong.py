@@ -32,8 +32,8 @@ from saccade.kernels import cells
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.recurrent import Stack
 from saccade.layers.repeated import Repeated
+from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import System
-from saccade.writers.sequential import Step
 
 READS, WRITES = "text", "text"
 
@@ -188,7 +188,7 @@ class Model(System):
         vector = self._combined(attended.context, hidden)
         log_probs = torch.log_softmax(self.output(self.dropout(vector)), -1)
         after = State(state.memory, following, vector, state.steps + 1)
-        return Step(log_probs, after, lambda: {"attention": attended.weights()[:, :, None]})
+        return Step(log_probs, after, lambda: [StepLook("attention", "input", attended.weights()[:, :, None])])
 
     def _look(
         self, hidden: Float[Tensor, "B Q D"], memory: Memory, steps: Int[Tensor, " Q"], query: Prepared | None = None

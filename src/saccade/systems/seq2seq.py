@@ -17,8 +17,8 @@ from saccade.data.text import TextBatch
 from saccade.data.tokenizers import PAD
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.recurrent import Stack
+from saccade.search.protocol import Step
 from saccade.systems.system import System
-from saccade.writers.sequential import Step
 
 READS, WRITES = "text", "text"
 
@@ -109,4 +109,4 @@ class Model(System):
         """One more token for every hypothesis."""
         following = self.writer.step(self.dropout(self.target_embedding(tokens)), state.states)
         log_probs = torch.log_softmax(self.output(self.writer.top(following)), -1)
-        return Step(log_probs, State(following), dict)
+        return Step(log_probs, State(following), list)

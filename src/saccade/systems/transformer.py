@@ -32,8 +32,8 @@ from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
 from saccade.layers.past import Past
 from saccade.layers.positions import make_positions
 from saccade.layers.transformer import DecoderLayer, EncoderLayer, Mixer, SelfAttention
+from saccade.search.protocol import Keys, Step, StepLook
 from saccade.systems.system import BatchLook, Output, System
-from saccade.writers.sequential import Step
 
 READS, WRITES = "text", "text"
 
@@ -252,15 +252,15 @@ class Model(System):
         B, W = tokens.shape
         past = state.past.with_step(state.layers[0].used)
         x = self._embedded(self.target_embedding, tokens.view(B * W, 1), state.past.steps).view(B, W, -1)
-        seen: dict[str, Seen] = {}
+        seen: list[tuple[str, Keys, Seen]] = []
         for number, (layer, pools, kept) in enumerate(
             zip(self._writers(), state.layers, state.memory.layers, strict=True), 1
         ):
             x, written, read = layer.step(x, past, pools, kept)
-            seen |= {f"layer {number}": read, f"layer {number}, written": written}
+            seen += [(f"layer {number}", "input", read), (f"layer {number}, written", "written", written)]
         log_probs = log_softmax_(self.output(self.decoder_norm(x)))
         following = State(state.memory, past, state.layers)
-        return Step(log_probs, following, lambda: {name: look.weights() for name, look in seen.items()})
+        return Step(log_probs, following, lambda: [StepLook(name, keys, look.weights()) for name, keys, look in seen])
 
     def reading(self, input: TextInput) -> Sequence[BatchLook]:
         """Where each token of the input looked while it was read, in each layer."""

@@ -10,7 +10,7 @@ import numpy as np
 from saccade.data import tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Bag, Pair, Splits
-from saccade.data.tokenizers import Tokenizer
+from saccade.data.tokenizers import LearnedTokenizer
 from saccade.errors import DataError
 from saccade.tasks.instances import Scale, instances, named
 from saccade.view.trace import Side
@@ -35,7 +35,7 @@ class Scaled(Sequence[Any]):
 class SetItems:
     """Either the words of a run or the scale of its instances."""
 
-    def __init__(self, tokenizer: Tokenizer | None = None, scale: Scale | None = None) -> None:
+    def __init__(self, tokenizer: LearnedTokenizer | None = None, scale: Scale | None = None) -> None:
         self.tokenizer, self.scale = tokenizer, scale
 
     @classmethod
@@ -57,7 +57,7 @@ class SetItems:
         """Read it again."""
         if (run / "scale.json").exists():
             return cls(scale=Scale.load(run))
-        return cls(tokenizer=Tokenizer.load(run / "tokenizer.json"))
+        return cls(tokenizer=LearnedTokenizer.load(run / "tokenizer.json"))
 
     def sizes(self) -> dict[str, Any]:
         """What a model is made for: how many words there are, or the shape of an instance."""

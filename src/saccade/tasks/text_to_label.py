@@ -16,7 +16,7 @@ from saccade.data.batches import Integers, cut
 from saccade.data.examples import Pair, Splits
 from saccade.data.spelling import Letters, Spelling
 from saccade.data.text import LabeledTexts, padded
-from saccade.data.tokenizers import Tokenizer
+from saccade.data.tokenizers import LearnedTokenizer
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import Labeler, System
@@ -69,7 +69,7 @@ class TextCorpus:
 class Task(LabelTask):
     """Everything around a model that reads a text and says its label."""
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels, letters: Letters | None = None) -> None:
+    def __init__(self, config: Config, tokenizer: LearnedTokenizer, labels: Labels, letters: Letters | None = None) -> None:
         super().__init__(labels, config.metric)
         self.config, self.tokenizer, self.letters = config, tokenizer, letters
 
@@ -98,7 +98,7 @@ class Task(LabelTask):
     def load(cls, config: Config, run: Path) -> "Task":
         """Read them again."""
         letters = Letters.load(run) if config.spelling else None
-        return cls(config, Tokenizer.load(run / "tokenizer.json"), Labels.load(run), letters)
+        return cls(config, LearnedTokenizer.load(run / "tokenizer.json"), Labels.load(run), letters)
 
     def sizes(self) -> dict[str, int]:
         """What a model is made for."""

@@ -14,7 +14,6 @@ from torch import Tensor
 from saccade.config import Positive
 from saccade.data import batches, imported, tokenizers
 from saccade.data.examples import Pair, Splits, place
-from saccade.data.imported import Imported
 from saccade.data.text import TextBatch, padded, text_batch
 from saccade.data.tokenizers import END, SPECIALS, START, UNKNOWN, Tokenizer
 from saccade.errors import DataError, UnknownName
@@ -81,7 +80,7 @@ class Task:
         likelihood = ("loss",) if config.metric == "exact" else ("loss", "perplexity")
         return ("examples", "exact", *likelihood, *(("bleu", "chrf") if config.metric == "bleu" else ()))
 
-    def __init__(self, config: Config, source: Tokenizer | Imported, target: Tokenizer | Imported) -> None:
+    def __init__(self, config: Config, source: Tokenizer, target: Tokenizer) -> None:
         self.config, self.source, self.target = config, source, target
 
     @classmethod
@@ -237,8 +236,18 @@ class Task:
         with torch.inference_mode():
             memory = model.eval().read(source, lengths)
             for group in groups:
-                starts = [self.first(group)] * len(rows)
-                best = search(model, memory, config, inputs=len(rows), looks=looks, positions=positions, first=starts)
+                ids = self.target.vocabulary
+                best = search(
+                    model,
+                    memory,
+                    config,
+                    inputs=len(rows),
+                    start=self.first(group),
+                    end=ids.end,
+                    banned=ids.banned,
+                    looks=looks,
+                    positions=positions,
+                )
                 for texts, row, hypotheses in zip(found, rows, best, strict=True):
                     texts.append([self._told(hypothesis, len(row), group) for hypothesis in hypotheses])
         return found
@@ -247,7 +256,7 @@ class Task:
         labels = self.target.labels([*hypothesis.tokens, END] if hypothesis.finished else hypothesis.tokens)
         # A look at the source has as many keys as its batch's longest; one at what was written has one more at each step.
         looks = {
-            name: weights if name.endswith(WRITTEN) else weights[..., :length] for name, weights in hypothesis.looks.items()
+            look.name: look.weights if look.keys == "written" else look.weights[..., :length] for look in hypothesis.looks
         }
         text = self.target.decode(hypothesis.tokens)
         return Prediction(text, hypothesis.log_prob, hypothesis.finished, labels, looks, group)

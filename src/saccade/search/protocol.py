@@ -4,14 +4,32 @@ Rows stand in a rectangle: B inputs × W hypotheses of each, so that what belong
 held once and shared by its hypotheses.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from torch import Tensor
 
-# Weights of the step just taken, computed only when called: look name -> (B, W, heads, keys).
-Glance = Callable[[], Mapping[str, Tensor]]
+from saccade.errors import UsageError
+
+# What a look is at: the input that was read, or the tokens before the one that is written, the start token first.
+Keys = Literal["input", "written"]
+
+
+@dataclass(frozen=True)
+class StepLook:
+    """Where every hypothesis looked in one step.
+
+    Shapes: weights (B, W, heads, keys)
+    """
+
+    name: str
+    keys: Keys
+    weights: Tensor
+
+
+# The looks of the step just taken, computed only when called; the same names in the same order at every step.
+Glance = Callable[[], Sequence[StepLook]]
 
 
 class State(Protocol):
@@ -41,3 +59,11 @@ class Writer(Protocol):
     def step(self, tokens: Tensor, state: Any) -> Step:
         """Reads the last token (B, W) of every hypothesis."""
         ...
+
+
+def each(value: int | Sequence[int], inputs: int, name: str) -> Sequence[int]:
+    """One number for each input, from one for all or from theirs."""
+    values = [value] * inputs if isinstance(value, int) else value
+    if len(values) != inputs:
+        raise UsageError(f"{name}: expected {inputs}, one for each input, got {len(values)}")
+    return values
