@@ -12,10 +12,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.attention.live import live
 from saccade.config import Positive, Share
 from saccade.data.text import TextBatch
 from saccade.data.tokenizers import PAD
-from saccade.layers.cross_entropy import linear_cross_entropy
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import Stack
 from saccade.systems.system import System
 from saccade.writers.sequential import Step
@@ -43,7 +44,7 @@ class Config:
 
 def backwards(source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Int[Tensor, "B K"]:
     """Every row from its last token to its first; padding stays at the end."""
-    places, ends = torch.arange(source.shape[1]), source_lengths[:, None]
+    places, ends = torch.arange(source.shape[1], device=source.device), source_lengths[:, None]
     return source.gather(1, torch.where(places < ends, ends - 1 - places, places))
 
 
@@ -87,19 +88,19 @@ class Model(System):
 
     def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
         """The vector v that stands for the whole source (eq. 1)."""
-        live = torch.arange(source.shape[1])[:, None] < source_lengths
+        there = live(source_lengths, source.shape[1]).t()
         ordered = backwards(source, source_lengths) if self.config.order == "reversed" else source
         words = self.dropout(self.source_embedding(ordered.t()))
-        return Memory(self.reader(words, live, self.reader.rest(len(source)))[1])
+        return Memory(self.reader(words, there, self.reader.rest(len(source)))[1])
 
     def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
         memory = self.read(batch.source, batch.source_lengths)
         words = self.dropout(self.target_embedding(batch.before().t()))
-        live = torch.arange(len(words))[:, None] < batch.target_lengths
-        states, _ = self.writer(words, live, memory.states)
-        answers = batch.target.t()[live]  # nobody is asked for what follows the end
-        return linear_cross_entropy(states[live], self.output.weight, self.output.bias, answers, smoothing)
+        there = live(batch.target_lengths, len(words)).t()
+        states, _ = self.writer(words, there, memory.states)
+        rows, targets = live_rows(states, batch.target.t(), there)
+        return linear_cross_entropy(rows, self.output.weight, self.output.bias, targets, smoothing)
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
