@@ -1,18 +1,15 @@
-"""All steps of the recurrent writer in one call equal a plain loop of them, and the model is the same either way."""
+"""All steps of the recurrent decoder in one call equal a plain loop of them."""
 
 from collections.abc import Iterator
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from saccade.attention import Attended, looking
-from saccade.data.text import TextBatch
 from saccade.kernels import writer
 from saccade.kernels.cells import CELLS, Cell
-from saccade.systems.bahdanau import Model
 
-from ..systems.samples import batch, close, gradients, model
+from ..systems.samples import close
 
 LENGTHS = torch.tensor([5, 1, 3, 4, 2])
 LEAVES = ("gates", "start", "key", "value", "query weight", "vector", "context weight", "state weight", "bias")
@@ -100,68 +97,3 @@ def test_what_is_given_is_left_alone() -> None:
     torch.autograd.grad([written.states, written.contexts], leaves, pulls)
     assert all(torch.equal(leaf, kept) for leaf, kept in zip(leaves, before, strict=True))
     assert all(pull.eq(1).all() for pull in pulls)
-
-
-@pytest.mark.parametrize("cell", sorted(CELLS))
-@pytest.mark.parametrize("score", ["additive", "perceptron"])
-def test_the_model_is_the_same_with_its_loop(cell: str, score: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: Model = model("bahdanau", loud=1.0, cell=cell, score=score)
-    calls: list[str] = []
-    for name in ("_write", "_loop"):
-        monkeypatch.setattr(Model, name, told(calls, name))
-    fast = made.loss(batch(), 0.1)
-    found = gradients(made, fast)
-    monkeypatch.setattr(Model, "_has_kernel", lambda self, memory: False)
-    slow = made.loss(batch(), 0.1)
-    assert calls == ["_write", "_loop"]
-    assert fast.item() == pytest.approx(slow.item(), rel=1e-6)
-    close(found, gradients(made, slow), 1e-5)
-
-
-def told(calls: list[str], name: str) -> object:
-    """A method that writes its name down and does what it did."""
-    method = getattr(Model, name)
-
-    def call(self: Model, *inputs: object) -> object:
-        calls.append(name)
-        return method(self, *inputs)
-
-    return call
-
-
-class Losing(nn.Module):
-    """Looks are kept for a module that runs, and a loss is no `forward`."""
-
-    def __init__(self, inner: Model) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, given: TextBatch) -> Tensor:
-        return self.inner.loss(given)
-
-
-@pytest.mark.parametrize("cell", sorted(CELLS))
-def test_looking_sees_all_steps_as_one_look_and_changes_no_bit(cell: str) -> None:
-    made, given = model("bahdanau", cell=cell), batch()
-    alone = made.loss(given)
-    runner = Losing(made)
-    with looking(runner) as looks:
-        loss = runner(given)
-    assert torch.equal(loss, alone)
-    assert list(looks) == [""]
-    (look,) = looks[""]
-    assert isinstance(look, Attended)
-    weights = look.weights()
-    (B, K), T = given.source.shape, given.target.shape[1]
-    assert weights.shape == (B, T, K)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(B, T))
-    live = (torch.arange(K) < given.source_lengths[:, None])[:, None].expand(B, T, K)
-    assert weights[~live].eq(0).all()
-    memory = made.read(given.source, given.source_lengths)
-    torch.testing.assert_close(weights @ memory.values, look.context, atol=1e-5, rtol=1e-5)
-    states, seen, before = made.start(memory), [], given.before()
-    for place in range(T):
-        step = made.step(before[:, place, None], states)
-        seen.append(step.glance()[0].weights[:, 0, 0])
-        states = step.state
-    torch.testing.assert_close(weights, torch.stack(seen, 1), atol=1e-5, rtol=1e-5)

@@ -132,7 +132,7 @@ def test_a_reader_of_two_directions_knows_the_end_from_the_beginning() -> None:
     for directions in (1, 2):
         one = made(directions=directions)
         with torch.no_grad():
-            values = [one.read(ids, sizes).values[0, 0] for ids in (source, other)]
+            values = [one.read(ids, sizes).annotations.values[0, 0] for ids in (source, other)]
         assert torch.equal(*values) == (directions == 1)
 
 

@@ -1,5 +1,6 @@
 """Attention after the writer's step: the paper's loop written out, every kind of window, with and without feeding."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -31,7 +32,7 @@ def made(seed: int = 7, **keys: Any) -> Model:
 def by_hand(one: Model, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
     """The attentional vectors and contexts of one pair (T, D), by the paper's equations 5 and 7, with torch's cells."""
     cells = []
-    for stack in (one.reader, one.writer):
+    for stack in (one.reader, one.decoder.layers):
         (layer,) = stack.recurrent()
         cell = nn.LSTMCell(layer.input_weight.shape[1], layer.hidden)
         names = {"weight_ih": "input_weight", "weight_hh": "state_weight", "bias_ih": "input_bias", "bias_hh": "state_bias"}
@@ -49,7 +50,7 @@ def by_hand(one: Model, source: list[int], target: list[int]) -> tuple[Tensor, T
         state = writer((torch.cat((x, vector)) if one.config.feeding == "input" else x)[None], state)
         hidden = state[0][0]
         context = torch.softmax(keys @ hidden, 0) @ keys
-        vector = torch.tanh(one.combine.weight @ torch.cat((context, hidden)))
+        vector = torch.tanh(one.decoder.combine.weight @ torch.cat((context, hidden)))
         vectors.append(vector)
         contexts.append(context)
     return torch.stack(vectors), torch.stack(contexts)
@@ -61,7 +62,7 @@ def test_it_is_the_papers_loop(feeding: str) -> None:
     one, given = made(score="dot", feeding=feeding), batch()
     memory = one.read(given.source, given.source_lengths)
     words = one.target_embedding(given.before().t())
-    vectors, contexts = one._loop(words, memory) if feeding == "input" else one._write(words, memory)
+    vectors, contexts = (part.transpose(0, 1) for part in one.decoder(words, memory.annotations, memory.states))
     total = 0.0
     for place, (source, target) in enumerate(zip(*rows(), strict=True)):
         own = by_hand(one, source, target)
@@ -136,7 +137,7 @@ def test_only_what_is_fed_tells_the_writer_where_it_looked() -> None:
         state = one.start(one.read(*padded(rows()[0])))
         with torch.no_grad():
             first = one.step(torch.full((5, 1), 1), state).state
-            other = type(first)(first.memory, first.states, -first.vector, first.steps)
+            other = replace(first, fed=-first.fed)
             steps = [one.step(torch.full((5, 1), 4), each).log_probs for each in (first, other)]
         assert torch.equal(*steps) == (feeding == "none")
 

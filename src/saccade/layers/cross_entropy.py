@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.errors import ShapeError
@@ -20,6 +20,21 @@ from saccade.kernels.softmax import cross_entropy_
 
 # Numbers of one block of logits, 32 MB of float32: enough rows for a fast matrix product.
 BLOCK_NUMBERS = 1 << 23
+# A target that counts nothing, as in torch.
+IGNORED = -100
+
+
+def live_rows(
+    x: Float[Tensor, "A B D"], target: Int[Tensor, "A B"], live: Bool[Tensor, "A B"]
+) -> tuple[Float[Tensor, "N D"], Int[Tensor, " N"]]:
+    """The positions that are predicted, without padding, and their targets.
+
+    To leave padding out takes a look at the numbers of `live`. Where these are not at hand, on another device or while torch
+    traces, it stays, with a target that is ignored.
+    """
+    if traced() or not live.is_cpu:
+        return x.flatten(0, 1), target.masked_fill(~live, IGNORED).flatten()
+    return (x.flatten(0, 1), target.flatten()) if live.all() else (x[live], target[live])
 
 
 def linear_cross_entropy(
@@ -28,7 +43,7 @@ def linear_cross_entropy(
     bias: Float[Tensor, " V"],
     target: Int[Tensor, " N"],
     smoothing: float = 0.0,
-    ignore_index: int = -100,
+    ignore_index: int = IGNORED,
 ) -> Float[Tensor, ""]:
     """Sum over the rows of −log p(target), p = softmax(hidden weight' + bias); `smoothing` of the target's share goes
     to all V alike (Szegedy et al. 2016), as in `torch.nn.functional.cross_entropy`.
@@ -36,10 +51,11 @@ def linear_cross_entropy(
     Rows whose target is `ignore_index` count nothing, whatever is in them.
     """
     _check(hidden, weight, bias, target)
-    if traced():
-        return cross_entropy_definition(hidden, weight, bias, target, smoothing, ignore_index=ignore_index)
     live = target != ignore_index
-    if not bool(live.all()):
+    if traced() or not hidden.is_cpu:
+        rows = hidden.masked_fill(~live[:, None], 0)
+        return cross_entropy_definition(rows, weight, bias, target, smoothing, ignore_index=ignore_index)
+    if not live.all():
         hidden, target = hidden[live], target[live]
     # Asked for inside `forward`, where gradients are always off, this could not be told from evaluation.
     wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (hidden, weight, bias))
@@ -74,7 +90,7 @@ def cross_entropy_definition(
     smoothing: float,
     wanted: bool = True,
     *,
-    ignore_index: int = -100,
+    ignore_index: int = IGNORED,
 ) -> Tensor:
     """The same in plain torch."""
     logits = F.linear(hidden, weight, bias)

@@ -12,13 +12,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.attention.live import live
 from saccade.config import Positive, Share
-from saccade.data.text import TextBatch
-from saccade.data.tokenizers import PAD
-from saccade.layers.cross_entropy import linear_cross_entropy
+from saccade.data.tensors import Batch, TextInput
+from saccade.data.tokenizers import Vocabulary
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import Stack
 from saccade.search.protocol import Step
-from saccade.systems.system import System
+from saccade.search.protocol import Step, StepLook
+from saccade.systems.system import Output, System
 
 READS, WRITES = "text", "text"
 
@@ -43,7 +45,7 @@ class Config:
 
 def backwards(source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Int[Tensor, "B K"]:
     """Every row from its last token to its first; padding stays at the end."""
-    places, ends = torch.arange(source.shape[1]), source_lengths[:, None]
+    places, ends = torch.arange(source.shape[1], device=source.device), source_lengths[:, None]
     return source.gather(1, torch.where(places < ends, ends - 1 - places, places))
 
 
@@ -73,33 +75,34 @@ def attends(config: Config) -> bool:
 class Model(System):
     """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
 
-    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
         width, hidden = config.embedding, config.hidden
-        self.source_embedding = nn.Embedding(source_size, width, PAD)
-        self.target_embedding = nn.Embedding(target_size, width, PAD)
+        self.source_embedding = nn.Embedding(source.size, width, source.pad)
+        self.target_embedding = nn.Embedding(target.size, width, target.pad)
         self.reader, self.writer = (
             Stack(width, hidden, cell=config.cell, layers=config.layers, dropout=config.dropout) for _ in range(2)
         )
-        self.output = nn.Linear(hidden, target_size)
+        self.output = nn.Linear(hidden, target.size)
         self.dropout = nn.Dropout(config.dropout)
 
-    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+    def read(self, input: TextInput) -> Memory:
         """The vector v that stands for the whole source (eq. 1)."""
-        live = torch.arange(source.shape[1])[:, None] < source_lengths
-        ordered = backwards(source, source_lengths) if self.config.order == "reversed" else source
+        there = live(input.lengths, input.tokens.shape[1]).t()
+        ordered = backwards(input.tokens, input.lengths) if self.config.order == "reversed" else input.tokens
         words = self.dropout(self.source_embedding(ordered.t()))
-        return Memory(self.reader(words, live, self.reader.rest(len(source)))[1])
+        return Memory(self.reader(words, there, self.reader.rest(len(input.lengths)))[1])
 
-    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
-        memory = self.read(batch.source, batch.source_lengths)
-        words = self.dropout(self.target_embedding(batch.before().t()))
-        live = torch.arange(len(words))[:, None] < batch.target_lengths
-        states, _ = self.writer(words, live, memory.states)
-        answers = batch.target.t()[live]  # nobody is asked for what follows the end
-        return linear_cross_entropy(states[live], self.output.weight, self.output.bias, answers, smoothing)
+        target, memory = batch.target, self.read(batch.input)
+        words = self.dropout(self.target_embedding(target.before().t()))
+        there = live(target.lengths, len(words)).t()
+        states, _ = self.writer(words, there, memory.states)
+        rows, targets = live_rows(states, target.tokens.t(), there)
+        loss = linear_cross_entropy(rows, self.output.weight, self.output.bias, targets, self.smoothing(target))
+        return Output(loss, target.lengths.sum())
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
