@@ -79,6 +79,11 @@ def _value(text: str) -> Any:
     return value if isinstance(value, bool | int | float | str | list) else text
 
 
+def word(value: Any) -> str:
+    """A value as `words` reads it."""
+    return _toml(list(value) if isinstance(value, tuple) else value)
+
+
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     """Two tables of sections as one; where both have a key, the second wins."""
     table = {key: dict(value) if isinstance(value, Mapping) else value for key, value in base.items()}

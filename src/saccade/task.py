@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from saccade import readers, systems, writers
-from saccade.data.batches import cut
+from saccade.data.batches import BatchSource, PlannedBatches, cut
 from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch
 from saccade.errors import DataError, InputError, UsageError
@@ -46,6 +46,13 @@ class Corpus:
         """How long each example is."""
         own = self.inputs.lengths
         return own if self.targets is None or not len(self.targets.lengths) else np.stack((own, self.targets.lengths), 1)
+
+    def batches(self, config: Any) -> BatchSource:
+        """Where training batches come from: examples of like length, or what the reader makes of its inputs."""
+        if hasattr(self.inputs, "batches"):
+            found: BatchSource = self.inputs.batches(config)
+            return found
+        return PlannedBatches(self, batch_tokens=config.batch_tokens, batch_size=config.batch_size, seed=config.seed)
 
     def batch(self, indices: Any) -> Batch:
         """The batch of these examples."""
@@ -167,20 +174,34 @@ class Task:
         if len(examples) == 0:
             raise DataError("expected examples to evaluate, got none")
         corpus = self.corpus(examples)
+        predictions = self.best(model, examples, options, targets=corpus.targets, tick=tick)
+        scores = self.writer.score(examples, predictions, lambda indices: self.loss(model, corpus, indices))
+        return Evaluation(scores, self.writer.signatures(), self.writer.details(examples, predictions), predictions)
+
+    def best(
+        self,
+        model: Any,
+        examples: Sequence[Example],
+        options: Options,
+        *,
+        targets: Column | None = None,
+        tick: Tick = _silent,
+    ) -> list[Prediction]:
+        """The best prediction for each example, in its own group."""
         looks = self.writer.needs_looks(examples)
-        grouped = self.writer.groups() != [""]
+        grouped, pieces = self.writer.groups() != [""], hasattr(self.reader, "encode_in_pieces")
         found: dict[int, Prediction] = {}
         for group in sorted({example.group for example in examples}) if grouped else [""]:
             chosen = [i for i, example in enumerate(examples) if not grouped or example.group == group]
             wanted = replace(options, groups=(group,), looks=looks)
             own = [examples[i] for i in chosen]
-            targets = corpus.targets if len(own) == len(examples) else None
-            rows = self.predictions(model, own, wanted, targets=targets, tick=lambda done: tick(len(found) + done))
+            known = targets if len(own) == len(examples) and not pieces else None
+            rows = self.predictions(
+                model, own, wanted, pieces=pieces, targets=known, tick=lambda done, before=len(found): tick(before + done)
+            )
             empty = self.writer.empty(wanted)
             found |= {i: replace((row or empty)[0], example=examples[i]) for i, row in zip(chosen, rows, strict=True)}
-        predictions = [found[i] for i in range(len(examples))]
-        scores = self.writer.score(examples, predictions, lambda indices: self.loss(model, corpus, indices))
-        return Evaluation(scores, self.writer.signatures(), self.writer.details(examples, predictions), predictions)
+        return [found[i] for i in range(len(examples))]
 
     def loss(self, model: Any, corpus: Corpus, indices: Sequence[int]) -> tuple[float, int]:
         """The summed loss of these examples, and how many things they predict."""

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from saccade.training.checkpoints.store import store
+from saccade.training.checkpoints import store
 from saccade.training.run import Run
 
 from .commands import SMALL, TRAIN, Answer, apart, here

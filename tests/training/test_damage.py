@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from saccade.errors import DataError
-from saccade.training.checkpoints.store import strict_json
+from saccade.training.checkpoints import strict_json
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.checkpoints.listing import pointer_text
 from tests.training.saves import is_whole, save, scratch

@@ -14,7 +14,7 @@ from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_marian
 from saccade.tasks.text_to_text import Task
 from saccade.training import fresh as module
-from saccade.training.checkpoints.store import listing
+from saccade.training.checkpoints import listing
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from saccade.training.checkpoints.store import store as module
-from saccade.training.checkpoints.store import listing
+from saccade.training.checkpoints import store as module
+from saccade.training.checkpoints import listing
 from saccade.training.checkpoints.store import Checkpoints
 from tests.training.saves import die, end, hidden, is_whole, save, scratch, start
 

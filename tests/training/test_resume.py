@@ -11,7 +11,7 @@ import pytest
 from saccade.data.batches import Integers, plan
 from saccade.data.sets.dates import load
 from saccade.tasks.text_to_text import Task
-from saccade.training.checkpoints.store import store
+from saccade.training.checkpoints import store
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
 from saccade.training.settings import Settings

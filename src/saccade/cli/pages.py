@@ -5,9 +5,9 @@ from pathlib import Path
 from statistics import fmean
 
 from saccade.errors import DataError
+from saccade.experiments.table import Grid, Line
 from saccade.inputs import require_regular
 from saccade.training import durable_files
-from saccade.experiments.table import Grid, Line
 
 # A metric's name, by how much it is multiplied and how many digits follow the point.
 METRICS = {"bleu": ("BLEU", 1, 2), "chrf": ("chrF", 1, 2), "exact": ("exact %", 100, 2)}

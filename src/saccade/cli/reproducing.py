@@ -9,9 +9,9 @@ from saccade.cli import pages, verbs
 from saccade.errors import UsageError
 from saccade.experiments import table
 from saccade.experiments.cell import Cell
+from saccade.experiments.table import Grid, Line
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import watcher
-from saccade.experiments.table import Grid, Line
 
 QUICK = ("train.steps=3", "search.max_length=8")
 

@@ -7,7 +7,13 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Dice:
+def uniform(philox: np.random.Philox, count: int) -> Floats:
+    """Numbers from [0, 1), from raw numbers that are promised never to change."""
+    raw: NDArray[np.uint64] = philox.random_raw(count)
+    return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+class Draws:
     """A stream of numbers of its own for each seed and purpose."""
 
     def __init__(self, seed: int, *purpose: int) -> None:
@@ -16,8 +22,7 @@ class Dice:
 
     def uniform(self, *shape: int) -> Floats:
         """Numbers from [0, 1)."""
-        raw: NDArray[np.uint64] = self._philox.random_raw(int(np.prod(shape)))
-        return ((raw >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
+        return uniform(self._philox, int(np.prod(shape))).reshape(shape)
 
     def whole(self, low: int, high: int, *shape: int) -> Integers:
         """Whole numbers from low to high, both included."""

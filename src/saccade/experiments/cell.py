@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade import data, systems, tasks
-from saccade.data.formats.text_files import to_stderr
+from saccade import data
 from saccade.errors import DataError, UnknownName, UsageError
+from saccade.task import Kinds
+from saccade.trained import TrainedModel
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.fresh import ANEW, resumable
 from saccade.training.interrupts import Interrupted
 from saccade.training.journal import entries
 from saccade.training.run import Run, changed, write_text
-from saccade.training.settings import Settings
-from saccade.training.bad_examples import usable
-from saccade.training.train import Watcher, check_kind, train
+from saccade.training.settings import Settings, fitting
+from saccade.training.train import Watcher, train
 
 Kept = dict[str, Any]
 KEYS = {"step", "split", "scores", "signatures", "minutes", "command"}
@@ -55,14 +55,15 @@ class Cell:
             more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
             raise UsageError(f"{self.path}: made with other settings ({differences[0]}{more}); {fix}")
 
-    def task(self) -> Any:
-        """The class of what stands around the model."""
-        return tasks.load(systems.load(self.settings.system).TASK).Task
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What is scored beside all examples and their groups."""
+        return Kinds.of(self.settings.system).writer.parts
 
     def check_metric(self, metric: str) -> None:
         """Refuse what its scores will not have, and data that its system cannot read."""
-        check_kind(self.settings)
-        known = self.task().metrics(self.settings.task)
+        fitting(self.settings)
+        known = Kinds.of(self.settings.system).writer.metrics(self.settings.writer)
         if metric not in known:
             raise UnknownName("metric of the table", metric, known)
 
@@ -72,7 +73,7 @@ class Cell:
         if len(examples) == 0:
             raise DataError(f"its {split} data is empty; choose another split in the table")
         listed = getattr(examples, "groups", None)  # of examples that are made only when they are read
-        return set(listed if listed is not None else (getattr(one, "group", "") for one in examples)) - {""}
+        return set(listed if listed is not None else (one.group for one in examples)) - {""}
 
     def begin_anew(self) -> None:
         """Mark the run, if there is one, as one to be trained anew: it stands until the new one has a checkpoint."""
@@ -114,15 +115,8 @@ class Cell:
 
 def scored(run: Run, split: str) -> Kept:
     """The scores of a run's model, found with the run's own search, and how they were computed."""
-    task = run.task()
-    pairs = getattr(task.kept() or run.splits(), split)
-    if len(pairs) == 0:
-        raise DataError(f"{run.path}: its {split} data is empty; choose another split in the table")
-    if getattr(run.settings.data, "skip_bad", False):
-        pairs = usable(task, pairs, split, run.settings.data, to_stderr)
-    model, _ = run.model(task)
-    scores = task.evaluate(model, pairs, run.settings.search)
-    return {"split": split, "scores": scores, "signatures": task.signatures()}
+    found = TrainedModel(run).evaluate(split)
+    return {"split": split, "scores": found.scores, "signatures": found.signatures}
 
 
 def minutes(run: Path) -> float:

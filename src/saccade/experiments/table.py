@@ -110,7 +110,7 @@ class Grid:
                 key = (cell.settings.dataset, repr(cell.settings.data))
                 with _of_row(row):
                     groups[key] = groups[key] if key in groups else cell.groups(self.split)
-                    known = {"all", *groups[key], *cell.task().parts}
+                    known = {"all", *groups[key], *cell.parts}
                     if row.part not in known:
                         raise UnknownName("part of the scores", row.part, known)
 

@@ -32,7 +32,9 @@ def parted(text: str, where: str = "") -> tuple[str, str]:
 def distances(tokens: Sequence[str], aspect: Sequence[str]) -> list[int]:
     """How many words each is away from the nearest occurrence of the aspect: 0 within it, below 0 before it."""
     size = len(aspect)
-    starts = [start for start in range(len(tokens) - size + 1) if size and list(tokens[start : start + size]) == list(aspect)]
+    starts = [
+        start for start in range(len(tokens) - size + 1) if size and list(tokens[start : start + size]) == list(aspect)
+    ]
     if not starts:
         return [FAR] * len(tokens)
     return [min((_away(index, start, start + size - 1) for start in starts), key=abs) for index in range(len(tokens))]

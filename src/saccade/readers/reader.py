@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, place
-from saccade.errors import DataError, SaccadeError, UsageError
+from saccade.errors import DataError, UsageError
 from saccade.view.trace import Axis
 
 NUMBERED = re.compile(r"(train|valid|test)#(\d{1,9})")
@@ -116,8 +116,6 @@ def numbered(typed: Any, splits: Load) -> Example | None:
         fix = f"expected {part}#0 to {part}#{len(known) - 1}" if len(known) else f"its {part} data is empty; try {others[0]}"
         raise DataError(f"{typed.strip()}: {fix}, or the name of a file")
     return known[number]
-
-
 
 
 def require_text(typed: Any) -> str:

@@ -29,9 +29,9 @@ DEFAULTS = {"tokens": {"kind": "word"}}
 class Config:
     """Sizes."""
 
-    embedding: Positive = 100
+    embedding_size: Positive = 100
     "Width of the vectors of words, and so of an aspect, which is the mean of its words."
-    hidden: Positive = 64
+    hidden_size: Positive = 64
     "Width of the LSTM, and of the layer that weighs words."
     near: Count = 0
     "Words to each side of the aspect whose distance counts, by a learned number in the score; 0: none, as in the paper."
@@ -103,12 +103,12 @@ class Model(Labeler):
         super().__init__()
         self.config = config
         dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
-        self.embedding = WordVectors(source.size, config.embedding, ngrams=ngrams, **dropout)
-        self.reader = RecurrentReader(2 * config.embedding, config.hidden, cell="lstm", directions=1)
-        self.pool = AspectPool(config.embedding, config.hidden, config.near, config.normalize)
-        self.pooled = nn.Linear(config.hidden, config.hidden, bias=False)
-        self.last = nn.Linear(config.hidden, config.hidden)
-        self.output = nn.Linear(config.hidden, labels)
+        self.embedding = WordVectors(source.size, config.embedding_size, runs=ngrams, **dropout)
+        self.reader = RecurrentReader(2 * config.embedding_size, config.hidden_size, cell="lstm", directions=1)
+        self.pool = AspectPool(config.embedding_size, config.hidden_size, config.near, config.normalize)
+        self.pooled = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
+        self.last = nn.Linear(config.hidden_size, config.hidden_size)
+        self.output = nn.Linear(config.hidden_size, labels)
         self.dropout = nn.Dropout(config.dropout)
 
     def logits(self, input: AspectInput) -> Float[Tensor, "B labels"]:

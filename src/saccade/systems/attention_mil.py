@@ -28,9 +28,9 @@ class Config:
 
     pool: Literal["attention", "gated", "mean", "max"] = "attention"
     "attention: w'tanh(Vx); gated: that times a gate; mean, max: the controls that weigh nothing."
-    hidden: Positive = 64
+    attention_size: Positive = 64
     "Width of the layer that weighs instances."
-    widths: tuple[int, ...] = (256, 128, 64)
+    hidden_sizes: tuple[int, ...] = (256, 128, 64)
     "Layers that read a row of features; of pictures, the last number is the width after LeNet's two convolutions."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
@@ -48,10 +48,10 @@ class Model(Labeler):
 
     def __init__(self, config: Config, shape: tuple[int, ...], labels: int) -> None:
         super().__init__()
-        width, drop = config.widths[-1], config.dropout
-        self.reader = lenet(shape, width, drop) if len(shape) > 1 else perceptron(shape[0], config.widths, drop)
+        width, drop = config.hidden_sizes[-1], config.dropout
+        self.reader = lenet(shape, width, drop) if len(shape) > 1 else perceptron(shape[0], config.hidden_sizes, drop)
         weighs = config.pool in POOLS
-        self.pool = POOLS[config.pool](width, config.hidden, config.normalize) if weighs else None
+        self.pool = POOLS[config.pool](width, config.attention_size, config.normalize) if weighs else None
         self.plain = bag_maxima if config.pool == "max" else bag_means
         self.output = nn.Linear(width, labels)
 

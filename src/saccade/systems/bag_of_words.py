@@ -31,7 +31,7 @@ class Config:
 
     features: Literal["vectors", "binary"] = "vectors"
     "vectors: each word has a learned vector; binary: a weight for each label, counted once however often a word comes."
-    width: Positive = 100
+    embedding_size: Positive = 100
     "Width of the vectors."
     ngrams: Literal[1, 2, 3] = 1
     "Longest run of words that is a feature of its own."
@@ -39,7 +39,7 @@ class Config:
     "Runs of two and more words share so many vectors, found by a hash."
     pool: Literal["mean", "sum"] = "mean"
     "How the vectors become one."
-    hidden: Count = 0
+    hidden_size: Count = 0
     "Width of a layer between them and the label (Iyyer's deep averaging); 0: none."
     word_dropout: Share = 0.0
     "Share of the words struck out of a text in training."
@@ -63,13 +63,13 @@ class Model(Labeler):
         super().__init__()
         self.config, self.source_size = config, source.size
         binary = config.features == "binary"
-        width = labels if binary else config.width
+        width = labels if binary else config.embedding_size
         self.embedding = nn.Embedding(source.size + (config.buckets if config.ngrams > 1 else 0), width)
         nn.init.normal_(self.embedding.weight, std=0.0 if binary else 0.1)
         self.dropout = nn.Dropout(config.dropout)
-        middle = [nn.Linear(width, config.hidden), nn.ReLU(), nn.Dropout(config.dropout)] if config.hidden else []
+        middle = [nn.Linear(width, config.hidden_size), nn.ReLU(), nn.Dropout(config.dropout)] if config.hidden_size else []
         self.bias = nn.Parameter(torch.zeros(labels)) if binary else None
-        self.output = nn.Identity() if binary else nn.Sequential(*middle, nn.Linear(config.hidden or width, labels))
+        self.output = nn.Identity() if binary else nn.Sequential(*middle, nn.Linear(config.hidden_size or width, labels))
 
     def logits(self, input: WordsInput) -> Float[Tensor, "B labels"]:
         features, share = self.features(input)

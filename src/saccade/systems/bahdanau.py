@@ -30,17 +30,17 @@ READS, WRITES = "text", "text"
 class Config:
     """Sizes and parts of the model; the paper's are embedding=620, hidden=1000, readout=500."""
 
-    embedding: Positive = 256
+    embedding_size: Positive = 256
     "Width of a token's vector."
-    hidden: Positive = 256
+    hidden_size: Positive = 256
     "Width of the writer's state, and of the reader's in each direction."
-    readout: Count = 128
+    readout_size: Count = 128
     "Width of the layer before the output (maxout of pairs); 0: none, the output reads the state alone."
     readout_reads: Literal["new", "last"] = "new"
     "The state that this layer reads: the one that has seen the context, or the one before it, as in the paper's appendix."
     cell: Literal["gru", "lstm"] = "gru"
     "The recurrent unit, of reader and writer."
-    layers: Positive = 1
+    num_layers: Positive = 1
     "Layers of the reader."
     directions: Literal[1, 2] = 2
     "1: the reader goes forward only. 2: also backward."
@@ -48,7 +48,7 @@ class Config:
     "How a state and a place of the source are compared: any name of the catalog of scores."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
-    places: Positive = 200
+    max_positions: Positive = 200
     "Longest source that the location score can look at; other scores have no limit."
     dropout: Share = 0.0
     "Share of embedding and readout numbers struck out in training."
@@ -68,17 +68,17 @@ class Model(System):
     def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
-        width, hidden, seen = config.embedding, config.hidden, config.directions * config.hidden
+        width, hidden, seen = config.embedding_size, config.hidden_size, config.directions * config.hidden_size
         self.source_embedding = nn.Embedding(source.size, width, source.pad)
         self.target_embedding = nn.Embedding(target.size, width, target.pad)
         self.reader = RecurrentReader(
-            width, hidden, cell=config.cell, layers=config.layers, directions=config.directions, dropout=config.dropout
+            width, hidden, cell=config.cell, layers=config.num_layers, directions=config.directions, dropout=config.dropout
         )
-        score = make_score(config.score, query_width=hidden, key_width=seen, keys=config.places)
+        score = make_score(config.score, query_width=hidden, key_width=seen, keys=config.max_positions)
         query_map = query_map_for(score, hidden, seen)
         self.start_map = nn.Linear(hidden, cell_named(config.cell).parts * hidden)
-        self.readout = nn.Linear(hidden + seen + width, 2 * config.readout) if config.readout else None
-        self.output = nn.Linear(config.readout or hidden, target.size)
+        self.readout = nn.Linear(hidden + seen + width, 2 * config.readout_size) if config.readout_size else None
+        self.output = nn.Linear(config.readout_size or hidden, target.size)
         self.dropout = nn.Dropout(config.dropout)
         normalize = make_normalizer(config.normalize)
         self.decoder = LastStateDecoder(

@@ -30,11 +30,11 @@ LOSSES = {"absolute": F.l1_loss, "huber": F.smooth_l1_loss, "squared": F.mse_los
 class Config:
     """Sizes, and how items become one."""
 
-    widths: tuple[Positive, ...] = (100, 30)
+    hidden_sizes: tuple[Positive, ...] = (100, 30)
     "Layers that read an item; the first is the width of a word's vector, or what LeNet makes of a picture."
-    reader: Literal["sum", "mean", "max", "lstm"] = "sum"
+    pool: Literal["sum", "mean", "max", "lstm"] = "sum"
     "How items become one. sum, mean, max: in no order; lstm: one after the other, the control."
-    hidden: Count = 0
+    hidden_size: Count = 0
     "Width of a layer between the sum and the number; 0: none, and what holds for small sets holds for large ones."
     loss: Literal["absolute", "huber", "squared"] = "absolute"
     "What an error costs: its size; its size where it is large and its square where it is small; or its square."
@@ -51,11 +51,11 @@ class Model(System):
     def __init__(self, config: Config, source: Vocabulary | None, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.config = config
-        width = config.widths[-1]
-        self.items = item_reader(config.widths, source.size if source else 0, shape)
-        self.reader = RecurrentReader(width, width, cell="lstm", directions=1) if config.reader == "lstm" else None
-        middle = [nn.Linear(width, config.hidden), nn.Tanh()] if config.hidden else []
-        self.output = nn.Sequential(*middle, nn.Linear(config.hidden or width, 1))
+        width = config.hidden_sizes[-1]
+        self.items = item_reader(config.hidden_sizes, source.size if source else 0, shape)
+        self.reader = RecurrentReader(width, width, cell="lstm", directions=1) if config.pool == "lstm" else None
+        middle = [nn.Linear(width, config.hidden_size), nn.Tanh()] if config.hidden_size else []
+        self.output = nn.Sequential(*middle, nn.Linear(config.hidden_size or width, 1))
 
     def forward(self, batch: Batch) -> Output:
         target = batch.target.numbers
@@ -70,7 +70,7 @@ class Model(System):
     def pooled(self, items: Float[Tensor, "N D"], sizes: Tensor) -> Float[Tensor, "B D"]:
         """A vector for each set."""
         if self.reader is None:
-            return pool_named(self.config.reader)(items, sizes)
+            return pool_named(self.config.pool)(items, sizes)
         rows, there = in_rows(items, sizes)
         ends: list[Tensor] = self.reader(rows.transpose(0, 1).contiguous(), there.T.contiguous())[1]
         return ends[0]

@@ -29,11 +29,11 @@ DEFAULTS = {"tokens": {"kind": "word"}}
 class Config:
     """Sizes, and who asks."""
 
-    embedding: Positive = 100
+    embedding_size: Positive = 100
     "Width of the vectors of words."
-    reader: Literal["none", "gru"] = "none"
+    encoder: Literal["none", "gru"] = "none"
     "none: words stand by themselves, and their order does not matter; gru: each is read with its neighbors."
-    hidden: Positive = 64
+    hidden_size: Positive = 64
     "Width of the GRU in each direction, and of the layer that weighs words."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words count by their weights; mean: all alike, the control."
@@ -61,10 +61,10 @@ class Model(Labeler):
         super().__init__()
         self.config = config
         dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
-        self.embedding = WordVectors(source.size, config.embedding, ngrams=ngrams, **dropout)
-        self.reader = RecurrentReader(config.embedding, config.hidden) if config.reader == "gru" else None
-        width = 2 * config.hidden if config.reader == "gru" else config.embedding
-        self.pool = AttentionPool(width, config.hidden, config.normalize) if config.pool == "attention" else None
+        self.embedding = WordVectors(source.size, config.embedding_size, runs=ngrams, **dropout)
+        self.reader = RecurrentReader(config.embedding_size, config.hidden_size) if config.encoder == "gru" else None
+        width = 2 * config.hidden_size if config.encoder == "gru" else config.embedding_size
+        self.pool = AttentionPool(width, config.hidden_size, config.normalize) if config.pool == "attention" else None
         self.output = nn.Linear(width, labels)
         self.dropout = nn.Dropout(config.dropout)
 

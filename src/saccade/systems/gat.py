@@ -24,15 +24,15 @@ READS, WRITES = "node", "label"
 class Config:
     """Sizes; the defaults are the paper's for Cora and Citeseer."""
 
-    hidden: Positive = 8
+    hidden_size: Positive = 8
     "Width of each head."
-    heads: Positive = 8
+    num_heads: Positive = 8
     "Heads of every layer but the last, laid side by side."
-    output_heads: Positive = 1
+    num_output_heads: Positive = 1
     "Heads of the last layer, of which the mean is taken."
-    layers: Positive = 2
+    num_layers: Positive = 2
     "How far a node can see, in steps."
-    slope: Share = 0.2
+    negative_slope: Share = 0.2
     "Of LeakyReLU below 0, in the score."
     dropout: Share = 0.6
     "Share of features, of weights between nodes, and of what neighbors give, that is struck out in training."
@@ -44,11 +44,13 @@ class Model(Labeler):
     def __init__(self, config: Config, features: int, labels: int, edge_features: int = 0) -> None:
         super().__init__()
         self.dropout = config.dropout
-        widths = [features] + [config.heads * config.hidden] * (config.layers - 1)
-        shapes = [(config.hidden, config.heads, True)] * (config.layers - 1) + [(labels, config.output_heads, False)]
+        widths = [features] + [config.num_heads * config.hidden_size] * (config.num_layers - 1)
+        shapes = [(config.hidden_size, config.num_heads, True)] * (config.num_layers - 1) + [
+            (labels, config.num_output_heads, False)
+        ]
         drop, edges = config.dropout, edge_features or None
         self.layers = nn.ModuleList(
-            GATConv(width, out, heads, concat, config.slope, drop, edge_dim=edges, value_dropout=drop)
+            GATConv(width, out, heads, concat, config.negative_slope, drop, edge_dim=edges, value_dropout=drop)
             for width, (out, heads, concat) in zip(widths, shapes, strict=True)
         )
 

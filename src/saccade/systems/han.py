@@ -32,11 +32,11 @@ STEPS = (0, 4, 8, 12, 16, 20, 25, 30, 37, 45, 60)  # sentences of lengths betwee
 class Config:
     """Sizes, and how words and sentences are pooled."""
 
-    embedding: Positive = 100
+    embedding_size: Positive = 100
     "Width of the vectors of words."
-    hidden: Positive = 50
+    hidden_size: Positive = 50
     "Width of the GRUs in each direction."
-    attention: Positive = 100
+    attention_size: Positive = 100
     "Width of the layers that weigh words and sentences."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words and sentences count by their weights; mean: all alike, the control."
@@ -59,9 +59,11 @@ class Level(nn.Module):
 
     def __init__(self, width: int, config: Config) -> None:
         super().__init__()
-        self.reader = RecurrentReader(width, config.hidden)
-        size = 2 * config.hidden
-        self.pool = AttentionPool(size, config.attention, config.normalize) if config.pool == "attention" else MeanPool()
+        self.reader = RecurrentReader(width, config.hidden_size)
+        size = 2 * config.hidden_size
+        self.pool = (
+            AttentionPool(size, config.attention_size, config.normalize) if config.pool == "attention" else MeanPool()
+        )
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "B K _"], live: Bool[Tensor, "B K"], mask: Mask) -> Float[Tensor, "B _"]:
@@ -76,11 +78,11 @@ class Model(Labeler):
     def __init__(self, config: Config, source: Vocabulary, labels: int) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(source.size, config.embedding, padding_idx=source.pad)
+        self.embedding = nn.Embedding(source.size, config.embedding_size, padding_idx=source.pad)
         nn.init.normal_(self.embedding.weight, std=0.1)
-        self.words = Level(config.embedding, config)
-        self.sentences = Level(2 * config.hidden, config)
-        self.output = nn.Linear(2 * config.hidden, labels)
+        self.words = Level(config.embedding_size, config)
+        self.sentences = Level(2 * config.hidden_size, config)
+        self.output = nn.Linear(2 * config.hidden_size, labels)
         self.dropout = Dropout(config.dropout)
 
     def logits(self, input: DocumentInput) -> Float[Tensor, "B labels"]:
@@ -98,7 +100,7 @@ class Model(Labeler):
             words = input.tokens[rows, : max(int(sizes.max()), 1)]
             found.append(self.words(self.embedding(words), live(sizes, words.shape[1]), lengths(sizes)))
         if not found:
-            return self.output.weight.new_zeros(0, 2 * self.config.hidden)
+            return self.output.weight.new_zeros(0, 2 * self.config.hidden_size)
         return torch.cat(found)[torch.cat(order).argsort()]
 
     def looks(self, input: DocumentInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
@@ -116,8 +118,10 @@ class Model(Labeler):
 
 def diagonal(words: Tensor, sizes: Tensor, counts: Tensor) -> Float[Tensor, "B 1 S K"]:
     """Rows of sentences (R, K) as one matrix for each document: a row for each sentence, zeros beyond its own words."""
-    documents = [torch.block_diag(*(row[:size][None] for row, size in zip(rows, own.tolist(), strict=True)))
-                 for rows, own in zip(words.split(counts.tolist()), sizes.split(counts.tolist()), strict=True)]
+    documents = [
+        torch.block_diag(*(row[:size][None] for row, size in zip(rows, own.tolist(), strict=True)))
+        for rows, own in zip(words.split(counts.tolist()), sizes.split(counts.tolist()), strict=True)
+    ]
     found = words.new_zeros(len(documents), 1, max(map(len, documents)), max(one.shape[-1] for one in documents))
     for place, one in zip(found, documents, strict=True):
         place[0, : len(one), : one.shape[-1]] = one

@@ -19,7 +19,6 @@ from saccade.data.tokenizers import Vocabulary
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import Stack
 from saccade.search.protocol import Step
-from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import Output, System
 
 READS, WRITES = "text", "text"
@@ -29,13 +28,13 @@ READS, WRITES = "text", "text"
 class Config:
     """Sizes and parts of the model; the paper's are embedding=1000, hidden=1000, layers=4."""
 
-    embedding: Positive = 256
+    embedding_size: Positive = 256
     "Width of a token's vector."
-    hidden: Positive = 256
+    hidden_size: Positive = 256
     "Width of the state of every layer, of reader and writer."
     cell: Literal["lstm", "gru"] = "lstm"
     "The recurrent unit, of reader and writer."
-    layers: Positive = 2
+    num_layers: Positive = 2
     "Layers of the reader, and as many of the writer."
     order: Literal["forward", "reversed"] = "reversed"
     "reversed: the source is read from its last token to its first, so that its beginning is near the target's."
@@ -78,11 +77,11 @@ class Model(System):
     def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
-        width, hidden = config.embedding, config.hidden
+        width, hidden = config.embedding_size, config.hidden_size
         self.source_embedding = nn.Embedding(source.size, width, source.pad)
         self.target_embedding = nn.Embedding(target.size, width, target.pad)
         self.reader, self.writer = (
-            Stack(width, hidden, cell=config.cell, layers=config.layers, dropout=config.dropout) for _ in range(2)
+            Stack(width, hidden, cell=config.cell, layers=config.num_layers, dropout=config.dropout) for _ in range(2)
         )
         self.output = nn.Linear(hidden, target.size)
         self.dropout = nn.Dropout(config.dropout)

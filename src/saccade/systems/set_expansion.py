@@ -27,7 +27,7 @@ DEFAULTS = {"tokens": {"kind": "word"}, "reader": {"unknown": "drop"}}
 class Config:
     """Sizes, and the margin."""
 
-    width: Positive = 64
+    embedding_size: Positive = 64
     "Width of the words' vectors."
     margin: Rate = 1.0
     "By how much a word that belongs must score above one that does not."
@@ -45,10 +45,10 @@ class Model(System):
         self.config = config
         # Special tokens stand before the words of a tokenizer that was trained here.
         self.first_word = 1 + max(source.special)
-        self.embedding = nn.Embedding(source.size, config.width)
+        self.embedding = nn.Embedding(source.size, config.embedding_size)
         nn.init.normal_(self.embedding.weight, std=0.1)
-        self.square = nn.Parameter(torch.empty(config.width).uniform_(-1, 1))
-        self.linear = nn.Parameter(torch.empty(config.width).normal_(std=0.1))
+        self.square = nn.Parameter(torch.empty(config.embedding_size).uniform_(-1, 1))
+        self.linear = nn.Parameter(torch.empty(config.embedding_size).normal_(std=0.1))
         self.dropout = nn.Dropout(config.dropout)
 
     def value(self, sums: Float[Tensor, "... D"]) -> Float[Tensor, "..."]:

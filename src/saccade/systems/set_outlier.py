@@ -27,9 +27,9 @@ READS, WRITES = "bag", "item"
 class Config:
     """Sizes, and the margin."""
 
-    width: Positive = 128
+    hidden_size: Positive = 128
     "Width of what is read of an item, and of the layers."
-    layers: Positive = 2
+    num_layers: Positive = 2
     "Equivariant layers before the score."
     pool: Literal["max", "mean", "sum"] = "mean"
     "What all items of a set have in common."
@@ -45,9 +45,11 @@ class Model(System):
     def __init__(self, config: Config, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.margin = config.margin
-        self.reader = lenet(shape, config.width) if len(shape) > 1 else nn.Linear(shape[0], config.width)
-        self.layers = nn.ModuleList(Equivariant(config.width, config.width, config.pool) for _ in range(config.layers))
-        self.score = Equivariant(config.width, 1, config.pool)
+        self.reader = lenet(shape, config.hidden_size) if len(shape) > 1 else nn.Linear(shape[0], config.hidden_size)
+        self.layers = nn.ModuleList(
+            Equivariant(config.hidden_size, config.hidden_size, config.pool) for _ in range(config.num_layers)
+        )
+        self.score = Equivariant(config.hidden_size, 1, config.pool)
         self.dropout = nn.Dropout(config.dropout)
 
     def scores(self, input: BagInput) -> Float[Tensor, " N"]:

@@ -52,7 +52,9 @@ class RaggedLook(BatchLook):
 
     def of(self, index: int) -> Look:
         first, size = int(self.sizes[:index].sum()), int(self.sizes[index])
-        return Look(self.name, self.queries, self.keys, self.weights[first : first + size].view(1, 1, -1).float().cpu().numpy())
+        return Look(
+            self.name, self.queries, self.keys, self.weights[first : first + size].view(1, 1, -1).float().cpu().numpy()
+        )
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,11 @@ READS, WRITES = "text", "text"
 class Config:
     """Sizes and parts of the model; the defaults are the paper's base model."""
 
-    width: Positive = 512
+    hidden_size: Positive = 512
     "Width of a token's vector, in all layers."
-    heads: Positive = 8
+    num_heads: Positive = 8
     "Heads of every attention; the width is shared out to them."
-    hidden: Positive = 2048
+    intermediate_size: Positive = 2048
     "Width inside the network of each position."
     encoder_layers: Positive = 6
     "Layers that read."
@@ -58,7 +58,7 @@ class Config:
     "A layer norm at the end of reader and writer, or none."
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
     "How a token knows its place; halves: all sines before all cosines."
-    longest: Positive = 512
+    max_positions: Positive = 512
     "Longest text that learned positions know; sinusoids have no limit."
     embeddings: Literal["one", "output", "separate"] = "one"
     "one: source, target and output share their vectors (needs writer.share_tokenizer); output: target and output do."
@@ -76,7 +76,7 @@ class Config:
     "What self-attention may not see beside the future: none, window(16), strided(8), fixed(8, 2)."
     mixer: Literal["attention", "light", "dynamic"] = "attention"
     "How tokens of one side see each other: self-attention, or a convolution in its place (Wu et al. 2019)."
-    kernels: str = "3,7,15,31"
+    kernel_sizes: str = "3,7,15,31"
     "Sizes of the convolutions, layer by layer; the last one holds for all further layers."
     dropout: Share = 0.1
     "Share of numbers struck out of embeddings and of what each part adds."
@@ -86,21 +86,28 @@ class Config:
     "Share of numbers struck out inside the network of each position."
 
     def __post_init__(self) -> None:
-        if self.width % self.heads:
-            raise UsageError(f"heads: expected a divisor of width ({self.width}), got {self.heads}")
-        if not re.fullmatch(r"\d*[13579](, ?\d*[13579])*", self.kernels):
-            raise UsageError(f"kernels: expected odd sizes such as 3,7,15, got {self.kernels!r}")
+        if self.hidden_size % self.num_heads:
+            raise UsageError(f"num_heads: expected a divisor of hidden_size ({self.hidden_size}), got {self.num_heads}")
+        if not re.fullmatch(r"\d*[13579](, ?\d*[13579])*", self.kernel_sizes):
+            raise UsageError(f"kernel_sizes: expected odd sizes such as 3,7,15, got {self.kernel_sizes!r}")
 
     def kernel(self, layer: int) -> int:
         """The size of the convolution in this layer, counted from 0."""
-        sizes = [int(size) for size in self.kernels.split(",")]
+        sizes = [int(size) for size in self.kernel_sizes.split(",")]
         return sizes[min(layer, len(sizes) - 1)]
 
 
 PRESETS: dict[str, dict[str, Any]] = {
     "base": {},
-    "big": {"width": 1024, "heads": 16, "hidden": 4096, "dropout": 0.3},
-    "tiny": {"width": 128, "heads": 4, "hidden": 256, "encoder_layers": 4, "decoder_layers": 4, "dropout": 0.3},
+    "big": {"hidden_size": 1024, "num_heads": 16, "intermediate_size": 4096, "dropout": 0.3},
+    "tiny": {
+        "hidden_size": 128,
+        "num_heads": 4,
+        "intermediate_size": 256,
+        "encoder_layers": 4,
+        "decoder_layers": 4,
+        "dropout": 0.3,
+    },
 }
 
 
@@ -148,7 +155,7 @@ class Model(System):
                 f"model.embeddings=one needs one tokenizer for both sides, got {source.size} and {target.size} tokens; "
                 "set writer.share_tokenizer=true, or model.embeddings=output"
             )
-        width = config.width
+        width = config.hidden_size
         self.target_embedding = _embedding(target, width)
         self.source_embedding = self.target_embedding if config.embeddings == "one" else _embedding(source, width)
         self.output = Linear(width, target.size, bias=config.output_bias == "learned")
@@ -157,7 +164,7 @@ class Model(System):
         if config.embeddings != "separate":
             self.output.weight = self.target_embedding.weight
         self.register_buffer("no_bias", torch.zeros(target.size), persistent=False)
-        self.positions = make_positions(config.positions, width, config.longest)
+        self.positions = make_positions(config.positions, width, config.max_positions)
         self.mask = named(config.mask)
         self.encoder = nn.ModuleList(self._encoder_layer(number) for number in range(config.encoder_layers))
         self.decoder = nn.ModuleList(self._decoder_layer(number) for number in range(config.decoder_layers))
@@ -172,28 +179,28 @@ class Model(System):
             return SelfAttention(self._attention(), self._decoder_mask if causal else self._encoder_mask)
         dropout = config.attention_dropout
         size = config.kernel(number)
-        return Convolution(config.width, config.heads, size, kind=config.mixer, causal=causal, dropout=dropout)
+        return Convolution(config.hidden_size, config.num_heads, size, kind=config.mixer, causal=causal, dropout=dropout)
 
     def _encoder_layer(self, number: int) -> EncoderLayer:
         config = self.config
         mixer = self._mixer(number, causal=False)
-        return EncoderLayer(mixer, self._network(), config.width, config.dropout, config.norm)
+        return EncoderLayer(mixer, self._network(), config.hidden_size, config.dropout, config.norm)
 
     def _decoder_layer(self, number: int) -> DecoderLayer:
         config = self.config
         mixer = self._mixer(number, causal=True)
-        return DecoderLayer(mixer, self._attention(), self._network(), config.width, config.dropout, config.norm)
+        return DecoderLayer(mixer, self._attention(), self._network(), config.hidden_size, config.dropout, config.norm)
 
     def _attention(self) -> MultiHeadAttention:
-        config, head = self.config, self.config.width // self.config.heads
-        score = make_score(config.score, query_width=head, key_width=head, keys=config.longest)
+        config, head = self.config, self.config.hidden_size // self.config.num_heads
+        score = make_score(config.score, query_width=head, key_width=head, keys=config.max_positions)
         return MultiHeadAttention(
-            config.width, config.heads, score=score, normalize=config.normalize, dropout=config.attention_dropout
+            config.hidden_size, config.num_heads, score=score, normalize=config.normalize, dropout=config.attention_dropout
         )
 
     def _network(self) -> FeedForward:
         config = self.config
-        return FeedForward(config.width, config.hidden, config.activation, config.activation_dropout)
+        return FeedForward(config.hidden_size, config.intermediate_size, config.activation, config.activation_dropout)
 
     def _encoder_mask(self, counts: Tensor | None) -> Mask | None:
         padding = None if counts is None else lengths(counts)
@@ -206,7 +213,7 @@ class Model(System):
         """Vectors times √D, so that positions do not drown them (section 3.4), plus positions."""
         words = embedding(tokens)
         if self.config.embedding_scale == "root":
-            words = words * math.sqrt(self.config.width)
+            words = words * math.sqrt(self.config.hidden_size)
         embedded: Tensor = self.dropout(words + self.positions(first, first + tokens.shape[1]))
         return embedded
 

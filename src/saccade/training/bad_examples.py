@@ -1,10 +1,10 @@
-"""Bad examples are found before the first step, in every part of the data: one of them ends a start, or all are left out."""
+"""Bad examples are found before the first step, in every part of the data: the first is an error, or all are skipped."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from saccade.data.examples import PARTS, Splits
+from saccade.data.examples import PARTS
 from saccade.data.formats.text_files import SHOWN
 from saccade.errors import DataError
 
@@ -25,8 +25,6 @@ def fit_to_learn(kind: Any, splits: Any, settings: Any) -> Any:
 def learned(task: Any, splits: Any, settings: Any, note: Note) -> tuple[Any, Any]:
     """What is learned from, encoded, and the data without bad examples if they are to be left out; else the first is an
     error, also of what is only judged on: at the first validation it would be late."""
-    if not isinstance(splits, Splits):  # a graph is checked when it is read
-        return task.corpus(splits.train), splits
     judged = {part: usable(task, getattr(splits, part), part, settings, note) for part in ("valid", "test")}
     try:
         return task.corpus(splits.train), replace(splits, **judged)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from saccade.errors import UsageError
 from saccade.training import durable_files
-from saccade.training.checkpoints.store import listing
+from saccade.training.checkpoints import listing
 from saccade.training.checkpoints.store import LEFTOVERS, Checkpoints
 
 FRESH, SWAP, OLD = ".fresh", ".swap", ".del-checkpoints"
@@ -127,5 +127,7 @@ def _clean(path: Path) -> None:
 def _is_ours(file: Path) -> bool:
     """Whether this is what a run has among its checkpoints."""
     return (
-        bool(listing.NAME.fullmatch(file.name)) or file.name in POINTERS or file.name.startswith((*LEFTOVERS, listing.REPLACED))
+        bool(listing.NAME.fullmatch(file.name))
+        or file.name in POINTERS
+        or file.name.startswith((*LEFTOVERS, listing.REPLACED))
     )

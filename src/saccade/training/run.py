@@ -1,6 +1,5 @@
 """A run's directory: config.toml, env.json, tokenizers, log.jsonl and checkpoints, all readable by hand."""
 
-import functools
 import inspect
 import json
 import os
@@ -16,14 +15,16 @@ import torch
 from torch import Tensor
 
 import saccade
-from saccade import config, data, systems, tasks
+from saccade import config, data, systems
 from saccade.data.examples import Splits
 from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
+from saccade.task import Task
 from saccade.training import durable_files
-from saccade.training.checkpoints.store import manifest
+from saccade.training.checkpoints import manifest
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
+from saccade.training.devices import device_named
 from saccade.training.fresh import LEARNED, seat
 from saccade.training.memory import seed_all
 from saccade.training.settings import Settings, resolve
@@ -77,29 +78,30 @@ class Run:
             raise DataError(f"{path}: not a run (it has no config.toml); train one with: saccade train dates --out {path}")
         return cls(path, resolve(config.read(path / CONFIG)), marks)
 
+    def with_steps(self, steps: int) -> "Run":
+        """The run with the number of steps that its epochs are."""
+        return replace(self, settings=replace(self.settings, train=replace(self.settings.train, steps=steps)))
+
     @property
     def checkpoints(self) -> Checkpoints:
         train = self.settings.train
         return Checkpoints(self.path, max(train.keep, train.average), train.regular, self.files)
 
-    def task(self) -> Any:
-        """The task with the run's tokenizers."""
-        module = tasks.load(systems.load(self.settings.system).TASK)
-        task = module.Task.load(self.settings.task, self.path)
-        task.examples = functools.cache(self.splits)  # read when one is asked for by its number, and once
-        return task
+    def task(self) -> Task:
+        """The task with the run's tokenizers, labels and scales."""
+        return Task.load(self.settings, self.path)
 
-    def new_model(self, task: Any) -> System:
-        """A model with its first weights, drawn from the seed."""
+    def new_model(self, task: Task) -> System:
+        """A model with its initial parameters, drawn from the seed."""
         seed_all(self.settings.train.seed)
         kind, sizes = systems.load(self.settings.system).Model, task.sizes()
-        if "runs" in sizes and "runs" not in inspect.signature(kind).parameters:
-            raise UsageError(f"task.spelling: {self.settings.system} reads words whole; leave it at 0")
+        if "ngrams" in sizes and "ngrams" not in inspect.signature(kind).parameters:
+            raise UsageError(f"reader.spelling: {self.settings.system} reads words whole; leave it at 0")
         model: System = kind(self.settings.model, **sizes)
         return model
 
     def model(
-        self, task: Any, which: Which | None = None, report: Callable[[str], None] = to_stderr
+        self, task: Task, which: Which | None = None, device: str = "auto", report: Callable[[str], None] = to_stderr
     ) -> tuple[System, Checkpoint]:
         """The trained model: that of a checkpoint, or the mean of the last few; `report` hears of damaged ones."""
         if which is None:
@@ -119,11 +121,15 @@ class Run:
         try:
             model.load_state_dict(found.tensors["model"])
         except (RuntimeError, KeyError) as error:
-            raise DataError(f"{found.path}: its weights do not fit the config ({_first_line(error)})") from None
-        return model.eval(), found
+            raise DataError(f"{found.path}: its parameters do not fit the config ({_first_line(error)})") from None
+        return model.eval().to(device_named(device)), found
+
+    def own_splits(self, task: Task) -> Splits:
+        """The data that the run keeps, or that of its files."""
+        return task.reader.kept() or self.splits()
 
     def splits(self) -> Splits:
-        """The run's data."""
+        """The run's data, from its files."""
         splits: Splits = data.dataset(self.settings.dataset).load(self.settings.data)
         return splits
 
@@ -169,6 +175,8 @@ def environment() -> dict[str, Any]:
 def changed(before: Settings, now: Settings) -> list[str]:
     """The keys in which two configs differ, as `section.key: old → new`."""
     old, new = _flat(before.table()), _flat(now.table())
+    if now.train.epochs:  # which decide how many steps there are
+        old.pop("train.steps"), new.pop("train.steps")
     return [f"{key}: {old.get(key)!r} → {new.get(key)!r}" for key in {**old, **new} if old.get(key) != new.get(key)]
 
 

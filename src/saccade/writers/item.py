@@ -55,7 +55,9 @@ class Writer(writer.Writer):
             for i, row in enumerate(rows)
         ]
 
-    def score(self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss) -> dict[str, dict[str, float]]:
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
         truth = np.array([_marked(example) for example in examples], dtype=np.int64)
         total, count = loss(range(len(examples)))
         values = [one.values for one in predictions if one.values is not None]

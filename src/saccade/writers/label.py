@@ -124,7 +124,9 @@ class Writer(writer.Writer):
     def needs_looks(self, examples: Sequence[Example]) -> bool:
         return any(_mixed(example) is not None for example in examples)
 
-    def score(self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss) -> dict[str, dict[str, float]]:
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
         truth = self.encode(examples).labels
         found = np.array([prediction.values for prediction in predictions]).reshape(len(examples), len(self.names))
         groups = parts_of([example.group for example in examples])
@@ -149,5 +151,9 @@ def _mixed(example: Example) -> NDArray[np.bool_] | None:
 def _instance_auc(examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
     """How well attention weights tell marked instances from the others, on average over bags that have both."""
     pairs = zip(map(_mixed, examples), predictions, strict=True)
-    areas = [auc(marks, one.looks[0].weights.reshape(-1).astype(np.float64)) for marks, one in pairs if marks is not None and one.looks]
+    areas = [
+        auc(marks, one.looks[0].weights.reshape(-1).astype(np.float64))
+        for marks, one in pairs
+        if marks is not None and one.looks
+    ]
     return {"instance_auc": float(np.mean(areas))} if areas else {}

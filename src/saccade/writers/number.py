@@ -129,8 +129,13 @@ class Writer(writer.Writer):
             for text in [self.scale.text(float(value))]
         ]
 
-    def score(self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss) -> dict[str, dict[str, float]]:
-        truth, found = numbers(examples), np.array([float(one.values if one.values is not None else one.text) for one in predictions])
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
+        truth, found = (
+            numbers(examples),
+            np.array([float(one.values if one.values is not None else one.text) for one in predictions]),
+        )
         groups = [example.group for example in examples]
         parts = parts_of(groups)  # groups in the order in which they appear
         order = ["all", *dict.fromkeys(group for group in groups if group not in ("", "all"))]

@@ -177,16 +177,22 @@ class Writer(writer.Writer):
 
     def joined(self, parts: Sequence[Prediction]) -> Prediction:
         """The texts of several pieces of one input as one."""
-        return parts[0] if len(parts) == 1 else Prediction(
-            " ".join(part.text for part in parts),
-            sum(part.log_prob for part in parts),
-            all(part.finished for part in parts),
-            [token for part in parts for token in part.tokens],
-            (),
-            parts[0].group,
+        return (
+            parts[0]
+            if len(parts) == 1
+            else Prediction(
+                " ".join(part.text for part in parts),
+                sum(part.log_prob for part in parts),
+                all(part.finished for part in parts),
+                [token for part in parts for token in part.tokens],
+                (),
+                parts[0].group,
+            )
         )
 
-    def score(self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss) -> dict[str, dict[str, float]]:
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
         texts, match = [one.text for one in predictions], self._match(examples, predictions)
         groups = [example.group for example in examples]
         # Every group's own loss is computed alone, so that it does not depend on the others, and added up.
@@ -216,7 +222,11 @@ class Writer(writer.Writer):
 
     def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
         loss = total / tokens
-        return {"loss": loss, "perplexity": math.exp(min(loss, 700.0))} if self.config.metric != "exact_match" else {"loss": loss}
+        return (
+            {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+            if self.config.metric != "exact_match"
+            else {"loss": loss}
+        )
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         return translation_scores(texts, references, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}

@@ -12,7 +12,6 @@ from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch
 from saccade.data.tokenizers import Tokenizer
 from saccade.evaluation.ranks import chance_scores, rank_of, rank_scores
-from saccade.readers.reader import Reader
 from saccade.view.trace import Axis, Look
 from saccade.writers import writer
 from saccade.writers.label import LabelColumn
@@ -40,7 +39,9 @@ class Writer(writer.Writer):
         super().__init__(config)
         self.tokenizer = tokenizer
         known = tokenizer.vocabulary
-        self.specials = sorted({one for one in (known.pad, known.start, known.end, known.unknown, known.mask) if one is not None})
+        self.specials = sorted(
+            {one for one in (known.pad, known.start, known.end, known.unknown, known.mask) if one is not None}
+        )
 
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:
@@ -97,7 +98,9 @@ class Writer(writer.Writer):
     def _word(self, number: int) -> str:
         return self.tokenizer.decode([number])
 
-    def score(self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss) -> dict[str, dict[str, float]]:
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
         ranks = np.array([prediction.values for prediction in predictions], dtype=np.float64).reshape(-1, 2)
         known = np.isfinite(ranks[:, 0])
         words = self.tokenizer.size - len(self.specials)
@@ -112,6 +115,9 @@ class Writer(writer.Writer):
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
         return {"output": Axis("words", prediction.tokens), "set": Axis("set", ["the set"])}
+
+    def shown(self, predictions: Sequence[Prediction]) -> Sequence[Prediction]:
+        return predictions[:1]  # one picture shows all
 
     def title(self, example: Example, prediction: Prediction) -> str:
         return f"{example.input} + {prediction.text}"

@@ -135,7 +135,9 @@ class Writer:
         """Whether scores depend on where the model looked."""
         return False
 
-    def score(self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss) -> dict[str, dict[str, float]]:
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
         """Scores of all examples ("all") and of each group."""
         raise NotImplementedError
 
@@ -174,9 +176,15 @@ class Writer:
         """The places of an output, under the names that looks use."""
         return {"output": Axis("label", prediction.tokens)}
 
+    def shown(self, predictions: Sequence[Prediction]) -> Sequence[Prediction]:
+        """Those that get a picture of their own."""
+        return predictions
+
     def title(self, example: Example, prediction: Prediction) -> str:
         """Of a picture."""
-        return f"{prediction.text}: {' '.join(str(example.input if isinstance(example.input, str) else example.name).split())}"
+        return (
+            f"{prediction.text}: {' '.join(str(example.input if isinstance(example.input, str) else example.name).split())}"
+        )
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
         """What a picture says beside its title."""

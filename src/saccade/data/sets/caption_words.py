@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from saccade.config import Count, Positive
 from saccade.data import known
-from saccade.data.draws import Dice
+from saccade.data.draws import Draws
 from saccade.data.examples import Example, Splits
 from saccade.data.sets.multi30k import NAMES
 
@@ -192,7 +192,7 @@ def _captions(split: str, config: Config) -> Iterator[list[str]]:
 
 def _one_each(split: str, config: Config, part: int) -> list[Example]:
     captions = list(_captions(split, config))
-    chances = Dice(config.seed, part).uniform(len(captions)).tolist()
+    chances = Draws(config.seed, part).uniform(len(captions)).tolist()
     return [_without(words, int(chance * len(words))) for words, chance in zip(captions, chances, strict=True)]
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from saccade.config import Count, Positive
-from saccade.data.draws import Dice, Integers
+from saccade.data.draws import Draws, Integers
 from saccade.data.examples import Bag, Example, Splits
 from saccade.data.picture_sets import Found, PictureSets, held_out
 from saccade.data.sets.mnist import pictures
@@ -46,26 +46,26 @@ class Config:
 def load(config: Config) -> Splits:
     """All three parts."""
     counts = (config.train_size, config.valid_size)
-    sizes = [Dice(config.seed, part, 0).whole(1, config.longest, count) for part, count in enumerate(counts)]
+    sizes = [Draws(config.seed, part, 0).whole(1, config.longest, count) for part, count in enumerate(counts)]
     sizes.append(np.repeat(np.array(config.test_sizes, dtype=np.int64), config.test_size))
     groups = [[""] * count for count in counts]
     groups.append([f"size {size}" for size in sizes[-1]])
-    dice = [Dice(config.seed, part, 1) for part in range(3)]
+    draws = [Draws(config.seed, part, 1) for part in range(3)]
     if config.items == "words":
-        return Splits(*map(_words, sizes, groups, dice))
+        return Splits(*map(_words, sizes, groups, draws))
     parts = (*held_out(pictures("mnist", "train")), pictures("mnist", "test"))
-    return Splits(*map(_pictures, parts, sizes, groups, dice))
+    return Splits(*map(_pictures, parts, sizes, groups, draws))
 
 
-def _words(sizes: Integers, groups: Sequence[str], dice: Dice) -> list[Example]:
-    digits = np.split(dice.whole(0, 9, int(sizes.sum())), sizes.cumsum()[:-1])
+def _words(sizes: Integers, groups: Sequence[str], draws: Draws) -> list[Example]:
+    digits = np.split(draws.whole(0, 9, int(sizes.sum())), sizes.cumsum()[:-1])
     return [
         Example(" ".join(map(str, own.tolist())), f"{own.sum()}", group) for own, group in zip(digits, groups, strict=True)
     ]
 
 
-def _pictures(found: Found, sizes: Integers, groups: Sequence[str], dice: Dice) -> PictureSets:
+def _pictures(found: Found, sizes: Integers, groups: Sequence[str], draws: Draws) -> PictureSets:
     images, labels = found
-    chosen = np.split(dice.whole(0, len(labels) - 1, int(sizes.sum())), sizes.cumsum()[:-1])
+    chosen = np.split(draws.whole(0, len(labels) - 1, int(sizes.sum())), sizes.cumsum()[:-1])
     digits = [labels[own] for own in chosen]
     return PictureSets(images, chosen, digits, [f"{own.sum()}" for own in digits], groups)

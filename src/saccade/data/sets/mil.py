@@ -14,7 +14,8 @@ import numpy as np
 
 from saccade.config import Count
 from saccade.data import known
-from saccade.data.batches import Integers, shuffled
+from saccade.data.batches import Integers
+from saccade.data.draws import Draws
 from saccade.data.examples import Bag, Example, Splits
 from saccade.errors import DataError, UsageError
 
@@ -59,7 +60,7 @@ def _folds(corpus: str, count: int) -> list[list[Integers]]:
             return [[np.array(fold, dtype=np.int64) for fold in deal] for deal in published[corpus]]
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{path}: expected folds as lists of numbers ({error}); take the published file") from None
-    return [np.array_split(shuffled(count, time), FOLDS) for time in range(TIMES)]
+    return [np.array_split(Draws(time).order(count), FOLDS) for time in range(TIMES)]
 
 
 def _bags(path: Path) -> list[Example]:

@@ -60,13 +60,13 @@ def _made(
     images: NDArray[np.uint8], labels: NDArray[np.int64], count: int, config: Config, key: tuple[int, int]
 ) -> Iterator[Example]:
     """So many bags, a positive one first, then by turns."""
-    dice = np.random.Generator(np.random.Philox(np.random.SeedSequence(key)))
+    draws = np.random.Generator(np.random.Philox(np.random.SeedSequence(key)))
     others = np.flatnonzero(labels != config.digit)
     for number in range(count):
         positive = number % 2 == 0
         while True:
-            size = max(1, int(dice.normal(config.size, config.spread)))
-            chosen = dice.integers(len(labels), size=size) if positive else others[dice.integers(len(others), size=size)]
+            size = max(1, int(draws.normal(config.size, config.spread)))
+            chosen = draws.integers(len(labels), size=size) if positive else others[draws.integers(len(others), size=size)]
             marks = (labels[chosen] == config.digit).astype(np.int64)
             if bool(marks.any()) == positive:
                 break

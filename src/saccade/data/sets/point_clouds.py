@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saccade.config import Amount, Count, Positive, Share
-from saccade.data.draws import Dice, Floats
+from saccade.data.draws import Draws, Floats
 from saccade.data.examples import Bag, Example, Splits
 
 INPUT, TARGET = Bag, str
@@ -49,80 +49,80 @@ class Config:
 def load(config: Config) -> Splits:
     """All three parts."""
     counts = (config.train_size, config.valid_size, config.test_size)
-    return Splits(*(list(_clouds(count, config, Dice(config.seed, part))) for part, count in enumerate(counts)))
+    return Splits(*(list(_clouds(count, config, Draws(config.seed, part))) for part, count in enumerate(counts)))
 
 
-def _clouds(count: int, config: Config, dice: Dice) -> Iterator[Example]:
+def _clouds(count: int, config: Config, draws: Draws) -> Iterator[Example]:
     """So many clouds, shapes by turns."""
     names = sorted(SHAPES)
     for number in range(count):
         name = names[number % len(names)]
-        points = SHAPES[name](config.points, dice)
-        angle, factor = 2 * np.pi * float(dice.uniform(1)[0]), 1 + config.stretch * (2 * float(dice.uniform(1)[0]) - 1)
+        points = SHAPES[name](config.points, draws)
+        angle, factor = 2 * np.pi * float(draws.uniform(1)[0]), 1 + config.stretch * (2 * float(draws.uniform(1)[0]) - 1)
         turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
-        blurred = factor * points @ turn.T + config.noise * dice.normal(config.points, 3)
+        blurred = factor * points @ turn.T + config.noise * draws.normal(config.points, 3)
         yield Example(Bag(blurred.astype(np.float32)), name, name=f"{number}")
 
 
-def sphere(count: int, dice: Dice) -> Floats:
+def sphere(count: int, draws: Draws) -> Floats:
     """Of radius 1."""
-    found = dice.normal(count, 3)
+    found = draws.normal(count, 3)
     length: Floats = np.linalg.norm(found, axis=1, keepdims=True)
     return found / length
 
 
-def hemisphere(count: int, dice: Dice) -> Floats:
+def hemisphere(count: int, draws: Draws) -> Floats:
     """Its upper half, open below, and as high as other solids are."""
-    found = sphere(count, dice)
+    found = sphere(count, draws)
     return np.stack((found[:, 0], found[:, 1], 2 * np.abs(found[:, 2]) - 1), 1)
 
 
-def disk(count: int, dice: Dice) -> Floats:
+def disk(count: int, draws: Draws) -> Floats:
     """Flat, of radius 1."""
-    return _ring(np.sqrt(dice.uniform(count)), np.zeros(count), dice)
+    return _ring(np.sqrt(draws.uniform(count)), np.zeros(count), draws)
 
 
-def cylinder(count: int, dice: Dice) -> Floats:
+def cylinder(count: int, draws: Draws) -> Floats:
     """Of radius 1 and height 2; a third of its surface are its ends."""
-    place, height = dice.uniform(count), 2 * dice.uniform(count) - 1
+    place, height = draws.uniform(count), 2 * draws.uniform(count) - 1
     ends = place < 1 / 3
-    return _ring(np.where(ends, np.sqrt(3 * place), 1), np.where(ends, np.sign(height), height), dice)
+    return _ring(np.where(ends, np.sqrt(3 * place), 1), np.where(ends, np.sign(height), height), draws)
 
 
-def cone(count: int, dice: Dice) -> Floats:
+def cone(count: int, draws: Draws) -> Floats:
     """Of radius 1 and height 2, standing on its base."""
-    place, radius = dice.uniform(count), np.sqrt(dice.uniform(count))
+    place, radius = draws.uniform(count), np.sqrt(draws.uniform(count))
     base = place < 1 / (1 + 5**0.5)
-    return _ring(radius, np.where(base, -1, 1 - 2 * radius), dice)
+    return _ring(radius, np.where(base, -1, 1 - 2 * radius), draws)
 
 
-def torus(count: int, dice: Dice) -> Floats:
+def torus(count: int, draws: Draws) -> Floats:
     """A ring of radius 0.7 and a tube of radius 0.3, lying."""
-    angle = 2 * np.pi * dice.uniform(count)
-    return _ring(0.7 + 0.3 * np.cos(angle), 0.3 * np.sin(angle), dice)
+    angle = 2 * np.pi * draws.uniform(count)
+    return _ring(0.7 + 0.3 * np.cos(angle), 0.3 * np.sin(angle), draws)
 
 
-def solid(name: str, count: int, dice: Dice) -> Floats:
+def solid(name: str, count: int, draws: Draws) -> Floats:
     """A solid of triangles, each with as many points as its area asks for."""
     corners, faces = SOLIDS[name]
     a, b, c = np.array(corners, dtype=np.float64)[np.array(faces)].transpose(1, 0, 2)
     areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
-    which = np.searchsorted(areas.cumsum() / areas.sum(), dice.uniform(count), side="right").clip(max=len(areas) - 1)
-    u, v = np.sqrt(dice.uniform(count, 1)), dice.uniform(count, 1)
+    which = np.searchsorted(areas.cumsum() / areas.sum(), draws.uniform(count), side="right").clip(max=len(areas) - 1)
+    u, v = np.sqrt(draws.uniform(count, 1)), draws.uniform(count, 1)
     points: Floats = (1 - u) * a[which] + u * (1 - v) * b[which] + u * v * c[which]
     return points
 
 
-def _ring(radius: Floats, height: Floats, dice: Dice) -> Floats:
+def _ring(radius: Floats, height: Floats, draws: Draws) -> Floats:
     """Points at these distances from the vertical axis, all around it."""
-    angle = 2 * np.pi * dice.uniform(len(radius))
+    angle = 2 * np.pi * draws.uniform(len(radius))
     return np.stack((radius * np.cos(angle), radius * np.sin(angle), height), 1)
 
 
-def _solid(name: str) -> Callable[[int, Dice], Floats]:
-    return lambda count, dice: solid(name, count, dice)
+def _solid(name: str) -> Callable[[int, Draws], Floats]:
+    return lambda count, draws: solid(name, count, draws)
 
 
-SHAPES: dict[str, Callable[[int, Dice], Floats]] = {
+SHAPES: dict[str, Callable[[int, Draws], Floats]] = {
     shape.__name__: shape for shape in (sphere, hemisphere, disk, cylinder, cone, torus)
 } | {name: _solid(name) for name in SOLIDS}

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from saccade.config import Count, Positive
-from saccade.data.draws import Dice
+from saccade.data.draws import Draws
 from saccade.data.examples import Bag, Splits
 from saccade.data.picture_sets import Found, PictureSets, held_out
 from saccade.data.sets.mnist import pictures
@@ -42,18 +42,18 @@ def load(config: Config) -> Splits:
     """All three parts."""
     parts = (*held_out(pictures(config.corpus, "train")), pictures(config.corpus, "test"))
     counts = (config.train_size, config.valid_size, config.test_size)
-    dice = (Dice(config.seed, part) for part in range(3))
-    return Splits(*(_made(found, count, config.size, one) for found, count, one in zip(parts, counts, dice, strict=True)))
+    draws = (Draws(config.seed, part) for part in range(3))
+    return Splits(*(_made(found, count, config.size, one) for found, count, one in zip(parts, counts, draws, strict=True)))
 
 
-def _made(found: Found, count: int, size: int, dice: Dice) -> PictureSets:
+def _made(found: Found, count: int, size: int, draws: Draws) -> PictureSets:
     """So many sets; the odd one stands anywhere."""
     images, labels = found
     of_class = [np.flatnonzero(labels == label) for label in range(CLASSES)]
-    common = dice.whole(0, CLASSES - 1, count)
-    other = (common + dice.whole(1, CLASSES - 1, count)) % CLASSES
-    places = dice.whole(0, size - 1, count)
-    chances = dice.uniform(count, size)
+    common = draws.whole(0, CLASSES - 1, count)
+    other = (common + draws.whole(1, CLASSES - 1, count)) % CLASSES
+    places = draws.whole(0, size - 1, count)
+    chances = draws.uniform(count, size)
     chosen, marks = [], []
     for number in range(count):
         classes = np.full(size, common[number])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from saccade.errors import DataError
-from saccade.training.checkpoints.store import manifest
+from saccade.training.checkpoints import manifest
 
 NAME = re.compile(r"step-(\d{8,})")
 REPLACED = ".old-"

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from saccade import __version__
 from saccade.errors import DataError
-from saccade.training.checkpoints.store import strict_json
-from saccade.training.checkpoints.store import tensor_files
+from saccade.training.checkpoints import strict_json, tensor_files
 from saccade.training.durable_files import Hook, sync_directory, write
 
 FORMAT: Literal[1] = 1

@@ -14,11 +14,8 @@ from typing import Any, Literal
 from torch import Tensor
 
 from saccade.errors import DataError, UsageError
-from saccade.training.checkpoints.store import strict_json
 from saccade.training import durable_files
-from saccade.training.checkpoints.store import tensor_files
-from saccade.training.checkpoints.store import listing
-from saccade.training.checkpoints.store import manifest
+from saccade.training.checkpoints import listing, manifest, strict_json, tensor_files
 
 STEM = re.compile(r"[a-z][a-z0-9_]{0,63}")
 LEFTOVERS = (".tmp-", ".del-")
