@@ -22,7 +22,7 @@ from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
 from saccade.task import Task
 from saccade.training import durable_files
-from saccade.training.checkpoints import manifest
+from saccade.training.checkpoints import manifests
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.devices import device_named
 from saccade.training.fresh import LEARNED, seat
@@ -39,7 +39,7 @@ class Run:
 
     path: Path
     settings: Settings
-    files: Mapping[str, manifest.Mark] = field(default_factory=dict)
+    files: Mapping[str, manifests.Mark] = field(default_factory=dict)
     """What the files are that predictions depend on; every checkpoint records it, and `open` holds them against it."""
 
     @classmethod
@@ -62,7 +62,7 @@ class Run:
                 durable_files.sync(aside / name)
                 (aside / name).replace(self.path / name)
             durable_files.sync_directory(self.path)
-            marks = {name: manifest.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
+            marks = {name: manifests.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
         except OSError as error:
             raise _unwritable(self.path, error) from None
         finally:
@@ -150,11 +150,11 @@ def _mean(tensors: Sequence[Tensor]) -> Tensor:
     return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(tensors[-1].dtype)
 
 
-def require_same_files(path: Path) -> Mapping[str, manifest.Mark]:
+def require_same_files(path: Path) -> Mapping[str, manifests.Mark]:
     """What the run's files are, by its checkpoints; refuses the first that is another, or gone."""
     marks = Checkpoints(path).recorded()
     for name, expected in marks.items():
-        manifest.require_same(path / name, expected)
+        manifests.require_same(path / name, expected)
     return marks
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from saccade.errors import DataError
-from saccade.training.checkpoints import manifest
+from saccade.training.checkpoints import manifests
 
 NAME = re.compile(r"step-(\d{8,})")
 REPLACED = ".old-"
@@ -21,7 +21,7 @@ class Entry:
     path: Path
     serial: int = 0
     best: bool = False
-    beside: Mapping[str, manifest.Mark] = field(default_factory=dict)
+    beside: Mapping[str, manifests.Mark] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ def published(folder: Path) -> list[Entry]:
     entries = []
     for step, path in places(folder).items():
         try:
-            manifest = manifest.read_manifest(path, step)
+            manifest = manifests.read_manifest(path, step)
         except DataError:
             entries.append(Entry(step, path))
         else:

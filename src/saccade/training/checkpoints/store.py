@@ -15,7 +15,7 @@ from torch import Tensor
 
 from saccade.errors import DataError, UsageError
 from saccade.training import durable_files
-from saccade.training.checkpoints import listing, manifest, strict_json, tensor_files
+from saccade.training.checkpoints import listing, manifests, strict_json, tensor_files
 
 STEM = re.compile(r"[a-z][a-z0-9_]{0,63}")
 LEFTOVERS = (".tmp-", ".del-")
@@ -37,7 +37,7 @@ class Checkpoint:
     state: dict[str, Any]
     passed_over: list[str]
     """One line for each newer checkpoint that is damaged; mostly empty."""
-    beside: Mapping[str, manifest.Mark] = field(default_factory=dict)
+    beside: Mapping[str, manifests.Mark] = field(default_factory=dict)
     """What the files of the run were that it was made with."""
 
 
@@ -49,7 +49,7 @@ class Checkpoints:
         run: Path,
         keep: int = 3,
         regular: Callable[[int], bool] = lambda step: True,
-        beside: Mapping[str, manifest.Mark] | None = None,
+        beside: Mapping[str, manifests.Mark] | None = None,
     ) -> None:
         if keep < 1:
             raise UsageError(f"keep must be at least 1, got {keep}")
@@ -72,7 +72,7 @@ class Checkpoints:
             self._tidy()
             durable_files.require_room(self.folder, sum(map(len, contents.values())))
             serial = 1 + max((entry.serial for entry in listing.published(self.folder)), default=0)
-            path = self._publish(contents, manifest.draw_up(step, serial, best, contents, aliases, self.beside))
+            path = self._publish(contents, manifests.draw_up(step, serial, best, contents, aliases, self.beside))
             for pointer in ("LAST", "BEST") if best else ("LAST",):
                 durable_files.replace(self.folder / pointer, listing.pointer_text(pointer, path.name), _at)
             self._retire(path.name)
@@ -97,7 +97,7 @@ class Checkpoints:
                     raise
         return self._load(which, listing.published(self.folder))
 
-    def recorded(self) -> Mapping[str, manifest.Mark]:
+    def recorded(self) -> Mapping[str, manifests.Mark]:
         """What the files of the run must be, by the newest manifest that can be read."""
         entries = listing.published(self.folder)
         return entries[0].beside if entries else {}
@@ -198,10 +198,10 @@ class Checkpoints:
                 return entry
         raise DataError(f"no checkpoint of step {step} in {self.run}; there are {', '.join(map(str, self.steps()))}")
 
-    def _publish(self, contents: Mapping[str, bytes], manifest: manifest.Manifest) -> Path:
+    def _publish(self, contents: Mapping[str, bytes], manifest: manifests.Manifest) -> Path:
         path = self.folder / listing.directory_name(manifest.step)
         aside = durable_files.unused(self.folder / f".tmp-{path.name}")
-        manifest.write_all(aside, contents, manifest, _at)
+        manifests.write_all(aside, contents, manifest, _at)
         replaced = path.with_name(listing.REPLACED + path.name)
         if path.exists():
             path.rename(replaced)
@@ -255,11 +255,11 @@ def _contents(
     for stem, group in tensors.items():
         if not STEM.fullmatch(stem):
             raise UsageError(f"{stem!r} cannot name a file of tensors; use small letters, digits and _")
-        contents[stem + manifest.TENSORS], aliases[stem + manifest.TENSORS] = tensor_files.pack(group, stem)
-    contents[manifest.STATE] = strict_json.encode(dict(state), "state")
+        contents[stem + manifests.TENSORS], aliases[stem + manifests.TENSORS] = tensor_files.pack(group, stem)
+    contents[manifests.STATE] = strict_json.encode(dict(state), "state")
     return contents, aliases
 
 
 def _read(entry: listing.Entry) -> Checkpoint:
-    tensors, state = manifest.read_all(entry.path, manifest.read_manifest(entry.path, entry.step))
+    tensors, state = manifests.read_all(entry.path, manifests.read_manifest(entry.path, entry.step))
     return Checkpoint(entry.step, entry.path, tensors, state, [], entry.beside)
