@@ -3,10 +3,11 @@
 Letters: B inputs, W hypotheses of each, V vocabulary.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from saccade.errors import UsageError
 from saccade.search.beam import beam
@@ -14,6 +15,7 @@ from saccade.search.candidates import Choose
 from saccade.search.config import Config
 from saccade.search.forced import Forced, forced
 from saccade.search.greedy import greedy
+from saccade.search.history import Endings, History
 from saccade.search.hypothesis import Hypothesis, HypothesisLook
 from saccade.search.loop import walk
 from saccade.search.protocol import Glance, Keys, State, Step, StepLook, Writer, each
@@ -32,6 +34,7 @@ __all__ = [
     "Writer",
     "forced",
     "search",
+    "stream",
 ]
 
 
@@ -56,19 +59,68 @@ def search(
     file cut into other batches gives the same texts. Texts that were stopped by the length limit rank by their score among
     the others. `looks` asks for the weights along every text. `device` is where the writer reads its first tokens.
     """
-    if end in banned:
-        raise UsageError(f"banned: expected ids other than the end, {end}, which a text needs; got {sorted(banned)}")
-    positions = range(inputs) if positions is None else positions
-    if len(positions) != inputs:
-        raise UsageError(f"positions: expected {inputs}, one for each input, got {len(positions)}")
-    starts = torch.tensor(each(start, inputs, "start"), device=device)
+    steps = _walk(writer, memory, config, inputs, start, end, banned, positions, device, looks)
     if inputs == 0:
         return []
-    choose, width = _method(config, positions)
-    history, endings = walk(
-        writer, memory, config, choose, width=width, starts=starts, end=end, banned=frozenset(banned), looks=looks
-    )
+    *_, (history, endings, _) = steps
     return history.hypotheses(endings, end)
+
+
+def stream(
+    writer: Writer,
+    memory: Any,
+    config: Config,
+    *,
+    inputs: int,
+    start: int | Sequence[int],
+    end: int,
+    banned: Collection[int] = (),
+    positions: Sequence[int] | None = None,
+    device: torch.device | None = None,
+) -> Iterator[list[list[int]]]:
+    """The tokens of the best text of each input as they are decided: after every step, the new ones of each input.
+
+    Greedy search and a single sample decide a token at each step. A beam, or several samples, decide what all hypotheses
+    share that may still win. Joined, they are the tokens of the first text that `search` gives for the same arguments.
+    """
+    steps = _walk(writer, memory, config, inputs, start, end, banned, positions, device)
+    return _decided(steps, inputs, end) if inputs else iter(())
+
+
+Steps = Iterator[tuple[History, Endings, Tensor]]
+
+
+def _walk(
+    writer: Writer,
+    memory: Any,
+    config: Config,
+    inputs: int,
+    start: int | Sequence[int],
+    end: int,
+    banned: Collection[int],
+    positions: Sequence[int] | None,
+    device: torch.device | None,
+    looks: bool = False,
+) -> Steps:
+    """The loop over these inputs, about to begin."""
+    if end in banned:
+        raise UsageError(f"banned: expected ids other than the end, {end}, which a text needs; got {sorted(banned)}")
+    choose, width = _method(config, each(range(inputs) if positions is None else positions, inputs, "positions"))
+    tokens = torch.tensor(each(start, inputs, "start"), device=device)[:, None]
+    return walk(writer, memory, config, choose, tokens=tokens, width=width, end=end, banned=frozenset(banned), looks=looks)
+
+
+def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:
+    """After every step, the tokens of each input that were decided by it."""
+    counts, before = [0] * inputs, list(range(inputs))
+    for history, endings, active in steps:
+        fresh: list[list[int]] = [[] for _ in range(inputs)]
+        going = active.tolist()
+        for place in before:
+            fresh[place] = history.decided(endings, place, counts[place], end, place in going)
+            counts[place] += len(fresh[place])
+        before = going
+        yield fresh
 
 
 def _method(config: Config, positions: Sequence[int]) -> tuple[Choose, int]:
