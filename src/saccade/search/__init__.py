@@ -1,9 +1,11 @@
-"""Search: from a writer and something to look at, the texts. Greedy, beam and sampling; they know only start, step, select.
+"""Search: from a writer and something to look at, the texts. Greedy, beam and sampling; they know only start, step, select
+and, for prompts, prefill.
 
 Letters: B inputs, W hypotheses of each, V vocabulary.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -18,7 +20,7 @@ from saccade.search.greedy import greedy
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import Hypothesis, HypothesisLook
 from saccade.search.loop import walk
-from saccade.search.protocol import Glance, Keys, State, Step, StepLook, Writer, each
+from saccade.search.protocol import Glance, Keys, Prefiller, State, Step, StepLook, Writer, each
 from saccade.search.sampling import sampling
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Hypothesis",
     "HypothesisLook",
     "Keys",
+    "Prefiller",
     "State",
     "Step",
     "StepLook",
@@ -47,6 +50,7 @@ def search(
     start: int | Sequence[int],
     end: int,
     banned: Collection[int] = (),
+    prompts: Sequence[Sequence[int]] | None = None,
     looks: bool = False,
     positions: Sequence[int] | None = None,
     device: torch.device | None = None,
@@ -57,13 +61,18 @@ def search(
     `banned` ids are never written. What an input gets does not depend on the inputs beside it. For sampling, its random
     numbers belong to `config.seed` and to its position: its index here, or `positions` (its line in a file, say), so that a
     file cut into other batches gives the same texts. Texts that were stopped by the length limit rank by their score among
-    the others. `looks` asks for the weights along every text. `device` is where the writer reads its first tokens.
+    the others.
+
+    `prompts` are what each text is to go on from, after its start; they are looked at as what was written is, but are not
+    part of the text. `looks` asks for the weights along every text. `device` is where the writer reads its first tokens.
     """
-    steps = _walk(writer, memory, config, inputs, start, end, banned, positions, device, looks)
-    if inputs == 0:
-        return []
-    *_, (history, endings, _) = steps
-    return history.hypotheses(endings, end)
+    found: list[list[Hypothesis]] = [[] for _ in range(inputs)]
+    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device, looks)
+    for chosen, steps in walks:
+        *_, (history, endings, _) = steps
+        for place, texts in zip(chosen, history.hypotheses(endings, end), strict=True):
+            found[place] = texts
+    return found
 
 
 def stream(
@@ -75,6 +84,7 @@ def stream(
     start: int | Sequence[int],
     end: int,
     banned: Collection[int] = (),
+    prompts: Sequence[Sequence[int]] | None = None,
     positions: Sequence[int] | None = None,
     device: torch.device | None = None,
 ) -> Iterator[list[list[int]]]:
@@ -83,14 +93,14 @@ def stream(
     Greedy search and a single sample decide a token at each step. A beam, or several samples, decide what all hypotheses
     share that may still win. Joined, they are the tokens of the first text that `search` gives for the same arguments.
     """
-    steps = _walk(writer, memory, config, inputs, start, end, banned, positions, device)
-    return _decided(steps, inputs, end) if inputs else iter(())
+    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device)
+    return _side_by_side([(chosen, _decided(steps, len(chosen), end)) for chosen, steps in walks], inputs)
 
 
 Steps = Iterator[tuple[History, Endings, Tensor]]
 
 
-def _walk(
+def _walks(
     writer: Writer,
     memory: Any,
     config: Config,
@@ -98,16 +108,50 @@ def _walk(
     start: int | Sequence[int],
     end: int,
     banned: Collection[int],
+    prompts: Sequence[Sequence[int]] | None,
     positions: Sequence[int] | None,
     device: torch.device | None,
     looks: bool = False,
-) -> Steps:
-    """The loop over these inputs, about to begin."""
+) -> list[tuple[list[int], Steps]]:
+    """For each length of prompts: the inputs that have it, and the loop over them, about to begin.
+
+    Inputs whose prompts differ in length stand at different places of their texts, where most states keep one place for all.
+    """
     if end in banned:
         raise UsageError(f"banned: expected ids other than the end, {end}, which a text needs; got {sorted(banned)}")
-    choose, width = _method(config, each(range(inputs) if positions is None else positions, inputs, "positions"))
-    tokens = torch.tensor(each(start, inputs, "start"), device=device)[:, None]
-    return walk(writer, memory, config, choose, tokens=tokens, width=width, end=end, banned=frozenset(banned), looks=looks)
+    positions = each(range(inputs) if positions is None else positions, inputs, "positions")
+    starts, prompts = each(start, inputs, "start"), [()] * inputs if prompts is None else prompts
+    if len(prompts) != inputs:
+        raise UsageError(f"prompts: expected {inputs}, one for each input, got {len(prompts)}")
+    rows = [[first, *prompt] for first, prompt in zip(starts, prompts, strict=True)]
+    walks = []
+    for length in sorted({len(row) for row in rows}):
+        chosen = [place for place, row in enumerate(rows) if len(row) == length]
+        choose, width = _method(config, [positions[place] for place in chosen])
+        steps = walk(
+            writer,
+            memory,
+            config,
+            choose,
+            inputs=None if len(chosen) == inputs else torch.tensor(chosen, device=device),
+            prompts=torch.tensor([rows[place] for place in chosen], device=device),
+            width=width,
+            end=end,
+            banned=frozenset(banned),
+            looks=looks,
+        )
+        walks.append((chosen, steps))
+    return walks
+
+
+def _side_by_side(streams: list[tuple[list[int], Iterator[list[list[int]]]]], inputs: int) -> Iterator[list[list[int]]]:
+    """Streams of some inputs each as one of all."""
+    for parts in zip_longest(*(steps for _, steps in streams), fillvalue=[]):
+        fresh: list[list[int]] = [[] for _ in range(inputs)]
+        for (chosen, _), part in zip(streams, parts, strict=True):
+            for place, tokens in zip(chosen, part, strict=False):
+                fresh[place] = tokens
+        yield fresh
 
 
 def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:

@@ -11,7 +11,7 @@ from saccade.search.candidates import NEVER, Candidates, Choose, writable
 from saccade.search.config import Config
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import divisor
-from saccade.search.protocol import State, Step, Writer
+from saccade.search.protocol import State, Step, Writer, read
 
 
 @torch.inference_mode()
@@ -21,21 +21,23 @@ def walk(
     config: Config,
     choose: Choose,
     *,
-    tokens: Tensor,
+    inputs: Tensor | None,
+    prompts: Tensor,
     width: int,
     end: int,
     banned: Collection[int],
     looks: bool,
 ) -> Iterator[tuple[History, Endings, Tensor]]:
-    """Follow up to `width` open hypotheses of each input, after its first token in `tokens` (inputs, 1); `choose` says how.
+    """Follow up to `width` open hypotheses after each of these prompts (B, T); `choose` says how.
 
-    After every step: all steps so far, the texts that ended, and the inputs that go on.
+    After every step: all steps so far, the texts that ended, and the prompts that go on, by their index. `inputs` (B,) are
+    the inputs of the memory that they belong to; None is all.
     """
-    inputs = len(tokens)
-    history, endings = History(inputs), Endings(inputs, config.n_best, config.length_penalty)
+    B = len(prompts)
+    history, endings = History(B), Endings(B, config.n_best, config.length_penalty)
     longest = divisor(config.max_length, config.length_penalty)
-    active, totals = torch.arange(inputs), torch.zeros(inputs, 1, dtype=torch.float64)
-    state = writer.start(memory)
+    active, totals = torch.arange(B), torch.zeros(B, 1, dtype=torch.float64)
+    tokens, state = prompts[:, -1:], read(writer, prompts[:, :-1], _started(writer, memory, inputs))
     for number in range(config.max_length):
         step = _stepped(writer, tokens, state, max(end, *banned, 0))
         candidates = choose(active, totals, *writable(step.log_probs, banned))
@@ -56,6 +58,11 @@ def walk(
         going = going.of(stay)
         state = _selected(step.state, stay, going.parents, step.log_probs)
         active, totals, tokens = active[stay], going.totals, going.tokens.to(step.log_probs.device)
+
+
+def _started(writer: Writer, memory: Any, inputs: Tensor | None) -> Any:
+    state = writer.start(memory)
+    return state if inputs is None else state.select(inputs, torch.zeros_like(inputs)[:, None])
 
 
 def _stepped(writer: Writer, tokens: Tensor, state: Any, largest: int) -> Step:
