@@ -127,7 +127,7 @@ def _walks(
     walks = []
     for length in sorted({len(row) for row in rows}):
         chosen = [place for place, row in enumerate(rows) if len(row) == length]
-        choose, width = _method(config, [positions[place] for place in chosen])
+        choose, width = _method(config, [positions[place] for place in chosen], [prompts[place] for place in chosen])
         steps = walk(
             writer,
             memory,
@@ -167,10 +167,10 @@ def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:
         yield fresh
 
 
-def _method(config: Config, positions: Sequence[int]) -> tuple[Choose, int]:
+def _method(config: Config, positions: Sequence[int], prompts: Sequence[Sequence[int]]) -> tuple[Choose, int]:
     """How hypotheses go on, and how many of each input are followed at once."""
     if config.method == "greedy":
         return greedy, 1
     if config.method == "beam":
         return beam(config.beam), config.beam
-    return sampling(config, positions), config.n_best
+    return sampling(config, positions, prompts), config.n_best
