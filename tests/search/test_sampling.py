@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from saccade.data.tokenizers import END, PAD, START
 from saccade.search import Config, search
+from saccade.search.sampling import _source
 from tests.search.writers import IDS, RecurrentWriter, TableWriter
 
 DRAWS = 4000
@@ -84,7 +86,9 @@ def test_top_p_draws_among_the_fewest_that_reach_it(top_p: float, top_k: int) ->
     agree(first_tokens(writer, config), nucleus / nucleus.sum())
 
 
-@pytest.mark.parametrize("limit", [{"top_k": 1}, {"top_p": 1e-9}, {"temperature": 1e-6}, {"temperature": 1e-300}])
+@pytest.mark.parametrize(
+    "limit", [{"top_k": 1}, {"top_p": 1e-9}, {"min_p": 1.0}, {"temperature": 1e-6}, {"temperature": 1e-300}]
+)
 def test_nothing_left_to_chance_is_greedy(limit: dict[str, float]) -> None:
     writer = TableWriter(300, end_bonus=1.0)
     config = Config(method="sample", max_length=30, **limit)  # type: ignore[arg-type]
@@ -109,6 +113,72 @@ def test_an_endless_temperature_is_uniform_over_what_is_possible() -> None:
     for temperature in (1e12, math.inf):
         config = Config(method="sample", n_best=DRAWS, max_length=1, temperature=temperature, seed=1)
         agree(first_tokens(writer, config), hoped)
+
+
+def plain_sample(writer: TableWriter, place: int, sample: int, config: Config, prompt: list[int]) -> tuple[list[int], float]:
+    """One text drawn as it is defined: token by token, in lists, with the same random numbers."""
+    source, text, total = _source(config.seed, place, sample), [], 0.0
+    for _ in range(config.max_length):
+        own = writer.log_probs(place, [*prompt, *text]).double().tolist()
+        values = [value * (config.repetition_penalty if token in (*prompt, *text) else 1) for token, value in enumerate(own)]
+        values = [-math.inf if token in (PAD, START) else value / config.temperature for token, value in enumerate(values)]
+        order = sorted(range(len(values)), key=lambda token: -values[token])
+        kept = order[: config.top_k or None]
+        chances = {token: math.exp(values[token] - values[order[0]]) for token in kept}
+        whole, reached, nucleus = sum(chances.values()), 0.0, []
+        for token in kept:
+            if reached < config.top_p * whole:
+                nucleus.append(token)
+                reached += chances[token]
+        possible = sorted(token for token in nucleus if chances[token] >= config.min_p)
+        if config.top_k:
+            possible = [token for token in kept if token in possible]
+        target, reached = source.random() * sum(chances[token] for token in possible), 0.0
+        for token in possible:
+            reached += chances[token]
+            if target < reached:
+                break
+        total += own[token]
+        if token == END:
+            break
+        text.append(token)
+    return text, total
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1.3, 3.0, 0.5])
+@pytest.mark.parametrize(
+    "limits", [{}, {"min_p": 0.1}, {"min_p": 0.3, "temperature": 2.0}, {"top_k": 6, "top_p": 0.9}], ids=str
+)
+def test_samples_are_those_of_the_definition(limits: dict[str, Any], penalty: float) -> None:
+    config = Config(method="sample", n_best=3, max_length=12, seed=4, repetition_penalty=penalty, **limits)
+    writer = TableWriter(15, end_bonus=-2.0)
+    prompts = [[5, 6], [7, 7], [], [8], [9, 10, 11], [3], [14], []]
+    found = search(writer, torch.arange(8), config, inputs=8, **IDS, prompts=prompts)
+    for place, texts in enumerate(found):
+        plain = [plain_sample(writer, place, sample, config, prompts[place]) for sample in range(3)]
+        assert sorted(text.tokens for text in texts) == sorted(tokens for tokens, _ in plain)
+        assert sorted(text.log_prob for text in texts) == pytest.approx(sorted(total for _, total in plain), abs=1e-6)
+
+
+def test_min_p_draws_what_is_likely_beside_the_likeliest() -> None:
+    writer = TableWriter(12)
+    hoped = expected(writer, 2.0)
+    hoped[hoped < 0.1 * hoped.max()] = 0
+    assert 3 < int((hoped > 0).sum()) < 10
+    config = Config(method="sample", n_best=DRAWS, max_length=1, min_p=0.1, temperature=2.0)
+    agree(first_tokens(writer, config), hoped / hoped.sum())
+
+
+def test_a_penalty_on_repetition_makes_texts_more_varied() -> None:
+    writer = TableWriter(30, end_bonus=-50.0)
+    writer.table[..., 7] += 5.0
+    writer.table = writer.table.log_softmax(-1)
+    shares = []
+    for penalty in (1.0, 1.5, 100.0):
+        config = Config(method="sample", max_length=20, repetition_penalty=penalty)
+        texts = [best[0].tokens for best in search(writer, torch.arange(8), config, inputs=8, **IDS)]
+        shares.append(sum(len(set(text)) for text in texts))
+    assert shares == sorted(set(shares))
 
 
 def test_the_seed_and_the_position_are_all_that_matters() -> None:

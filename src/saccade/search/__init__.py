@@ -1,12 +1,15 @@
-"""Search: from a writer and something to look at, the texts. Greedy, beam and sampling; they know only start, step, select.
+"""Search: from a writer and something to look at, the texts. Greedy, beam and sampling; they know only start, step, select
+and, for prompts, prefill.
 
 Letters: B inputs, W hypotheses of each, V vocabulary.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from saccade.errors import UsageError
 from saccade.search.beam import beam
@@ -14,9 +17,10 @@ from saccade.search.candidates import Choose
 from saccade.search.config import Config
 from saccade.search.forced import Forced, forced
 from saccade.search.greedy import greedy
+from saccade.search.history import Endings, History
 from saccade.search.hypothesis import Hypothesis, HypothesisLook
 from saccade.search.loop import walk
-from saccade.search.protocol import Glance, Keys, State, Step, StepLook, Writer, each
+from saccade.search.protocol import Glance, Keys, Prefiller, State, Step, StepLook, Writer, each
 from saccade.search.sampling import sampling
 
 __all__ = [
@@ -26,12 +30,14 @@ __all__ = [
     "Hypothesis",
     "HypothesisLook",
     "Keys",
+    "Prefiller",
     "State",
     "Step",
     "StepLook",
     "Writer",
     "forced",
     "search",
+    "stream",
 ]
 
 
@@ -44,6 +50,7 @@ def search(
     start: int | Sequence[int],
     end: int,
     banned: Collection[int] = (),
+    prompts: Sequence[Sequence[int]] | None = None,
     looks: bool = False,
     positions: Sequence[int] | None = None,
     device: torch.device | None = None,
@@ -54,27 +61,116 @@ def search(
     `banned` ids are never written. What an input gets does not depend on the inputs beside it. For sampling, its random
     numbers belong to `config.seed` and to its position: its index here, or `positions` (its line in a file, say), so that a
     file cut into other batches gives the same texts. Texts that were stopped by the length limit rank by their score among
-    the others. `looks` asks for the weights along every text. `device` is where the writer reads its first tokens.
+    the others.
+
+    `prompts` are what each text is to go on from, after its start; they are looked at as what was written is, but are not
+    part of the text. `looks` asks for the weights along every text. `device` is where the writer reads its first tokens.
+    """
+    found: list[list[Hypothesis]] = [[] for _ in range(inputs)]
+    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device, looks)
+    for chosen, steps in walks:
+        *_, (history, endings, _) = steps
+        for place, texts in zip(chosen, history.hypotheses(endings, end), strict=True):
+            found[place] = texts
+    return found
+
+
+def stream(
+    writer: Writer,
+    memory: Any,
+    config: Config,
+    *,
+    inputs: int,
+    start: int | Sequence[int],
+    end: int,
+    banned: Collection[int] = (),
+    prompts: Sequence[Sequence[int]] | None = None,
+    positions: Sequence[int] | None = None,
+    device: torch.device | None = None,
+) -> Iterator[list[list[int]]]:
+    """The tokens of the best text of each input as they are decided: after every step, the new ones of each input.
+
+    Greedy search and a single sample decide a token at each step. A beam, or several samples, decide what all hypotheses
+    share that may still win. Joined, they are the tokens of the first text that `search` gives for the same arguments.
+    """
+    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device)
+    return _side_by_side([(chosen, _decided(steps, len(chosen), end)) for chosen, steps in walks], inputs)
+
+
+Steps = Iterator[tuple[History, Endings, Tensor]]
+
+
+def _walks(
+    writer: Writer,
+    memory: Any,
+    config: Config,
+    inputs: int,
+    start: int | Sequence[int],
+    end: int,
+    banned: Collection[int],
+    prompts: Sequence[Sequence[int]] | None,
+    positions: Sequence[int] | None,
+    device: torch.device | None,
+    looks: bool = False,
+) -> list[tuple[list[int], Steps]]:
+    """For each length of prompts: the inputs that have it, and the loop over them, about to begin.
+
+    Inputs whose prompts differ in length stand at different places of their texts, where most states keep one place for all.
     """
     if end in banned:
         raise UsageError(f"banned: expected ids other than the end, {end}, which a text needs; got {sorted(banned)}")
-    positions = range(inputs) if positions is None else positions
-    if len(positions) != inputs:
-        raise UsageError(f"positions: expected {inputs}, one for each input, got {len(positions)}")
-    starts = torch.tensor(each(start, inputs, "start"), device=device)
-    if inputs == 0:
-        return []
-    choose, width = _method(config, positions)
-    history, endings = walk(
-        writer, memory, config, choose, width=width, starts=starts, end=end, banned=frozenset(banned), looks=looks
-    )
-    return history.hypotheses(endings, end)
+    positions = each(range(inputs) if positions is None else positions, inputs, "positions")
+    starts, prompts = each(start, inputs, "start"), [()] * inputs if prompts is None else prompts
+    if len(prompts) != inputs:
+        raise UsageError(f"prompts: expected {inputs}, one for each input, got {len(prompts)}")
+    rows = [[first, *prompt] for first, prompt in zip(starts, prompts, strict=True)]
+    walks = []
+    for length in sorted({len(row) for row in rows}):
+        chosen = [place for place, row in enumerate(rows) if len(row) == length]
+        choose, width = _method(config, [positions[place] for place in chosen], [prompts[place] for place in chosen])
+        steps = walk(
+            writer,
+            memory,
+            config,
+            choose,
+            inputs=None if len(chosen) == inputs else torch.tensor(chosen, device=device),
+            prompts=torch.tensor([rows[place] for place in chosen], device=device),
+            width=width,
+            end=end,
+            banned=frozenset(banned),
+            looks=looks,
+        )
+        walks.append((chosen, steps))
+    return walks
 
 
-def _method(config: Config, positions: Sequence[int]) -> tuple[Choose, int]:
+def _side_by_side(streams: list[tuple[list[int], Iterator[list[list[int]]]]], inputs: int) -> Iterator[list[list[int]]]:
+    """Streams of some inputs each as one of all."""
+    for parts in zip_longest(*(steps for _, steps in streams), fillvalue=[]):
+        fresh: list[list[int]] = [[] for _ in range(inputs)]
+        for (chosen, _), part in zip(streams, parts, strict=True):
+            for place, tokens in zip(chosen, part, strict=False):
+                fresh[place] = tokens
+        yield fresh
+
+
+def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:
+    """After every step, the tokens of each input that were decided by it."""
+    counts, before = [0] * inputs, list(range(inputs))
+    for history, endings, active in steps:
+        fresh: list[list[int]] = [[] for _ in range(inputs)]
+        going = active.tolist()
+        for place in before:
+            fresh[place] = history.decided(endings, place, counts[place], end, place in going)
+            counts[place] += len(fresh[place])
+        before = going
+        yield fresh
+
+
+def _method(config: Config, positions: Sequence[int], prompts: Sequence[Sequence[int]]) -> tuple[Choose, int]:
     """How hypotheses go on, and how many of each input are followed at once."""
     if config.method == "greedy":
         return greedy, 1
     if config.method == "beam":
         return beam(config.beam), config.beam
-    return sampling(config, positions), config.n_best
+    return sampling(config, positions, prompts), config.n_best

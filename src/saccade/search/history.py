@@ -71,6 +71,40 @@ class History:
         kept = [replace(look, weights=look.weights.to("cpu", torch.float32, copy=True)) for look in looks]
         self.moments.append(Moment(places, going, kept))
 
+    def decided(self, endings: Endings, place: int, start: int, end: int, going: bool) -> list[int]:
+        """The tokens of an input, from number `start` on, that no later step can change.
+
+        While it is `going` on, these are the tokens that all texts share which may still be returned; after that, all of
+        the best text.
+        """
+        count = int((endings.scores[place] > NEVER).sum()) if going else 1
+        kept = (endings.steps, endings.parents, endings.tokens)
+        ended = list(zip(*(numbers[place, :count].tolist() for numbers in kept), strict=True))
+        if not going:
+            ((step, parent, token),) = ended
+            found = endings.scores[place, 0] > NEVER
+            last = [token] if token != end and step >= start else []
+            return [*self._tokens(place, step - 1, parent, start), *last] if found else []
+        shortest = min((step for step, _, _ in ended), default=len(self.moments))
+        latest = self.moments[-1]
+        rows = set((latest.going.totals[latest.places[place]] > NEVER).nonzero().flatten().tolist())
+        for step in range(len(self.moments) - 1, start - 1, -1):
+            rows |= {parent for number, parent, _ in ended if number == step + 1}
+            if len(rows) == 1 and step < shortest:
+                return self._tokens(place, step, *rows, start)
+            parents = self.moments[step].going.parents[self.moments[step].places[place]].tolist()
+            rows = {parents[row] for row in rows}
+        return []
+
+    def _tokens(self, place: int, step: int, row: int, start: int) -> list[int]:
+        """The tokens of an input that a hypothesis has after a step, from number `start` on."""
+        tokens = []
+        for moment in self.moments[start : step + 1][::-1]:
+            own = moment.places[place]
+            tokens.append(int(moment.going.tokens[own, row]))
+            row = int(moment.going.parents[own, row])
+        return tokens[::-1]
+
     def hypotheses(self, endings: Endings, end: int) -> list[list[Hypothesis]]:
         """The texts that these endings close, best first for each input."""
         inputs, ranks = (endings.scores > NEVER).nonzero(as_tuple=True)

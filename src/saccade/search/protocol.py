@@ -1,4 +1,4 @@
-"""What search knows of a model: start, step, select.
+"""What search knows of a model: start, step, select, and perhaps prefill.
 
 Rows stand in a rectangle: B inputs × W hypotheses of each, so that what belongs to an input (its keys and values) is
 held once and shared by its hypotheses.
@@ -6,7 +6,7 @@ held once and shared by its hypotheses.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -59,6 +59,24 @@ class Writer(Protocol):
     def step(self, tokens: Tensor, state: Any) -> Step:
         """Reads the last token (B, W) of every hypothesis."""
         ...
+
+
+@runtime_checkable
+class Prefiller(Writer, Protocol):
+    """A writer that can also read many tokens at once."""
+
+    def prefill(self, tokens: Tensor, state: Any) -> Step:
+        """Reads tokens (B, T) from a state with W = 1: what T steps would give in the end, log-probabilities (B, 1, V)."""
+        ...
+
+
+def read(writer: Writer, tokens: Tensor, state: Any) -> Any:
+    """The state after these tokens (B, T), read at once where the writer can, else one after another."""
+    if isinstance(writer, Prefiller) and tokens.shape[1]:
+        return writer.prefill(tokens, state).state
+    for number in range(tokens.shape[1]):
+        state = writer.step(tokens[:, number, None], state).state
+    return state
 
 
 def each(value: int | Sequence[int], inputs: int, name: str) -> Sequence[int]:
