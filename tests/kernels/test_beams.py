@@ -10,7 +10,8 @@ from torch import Tensor
 
 from saccade.attention import attend, lengths
 from saccade.kernels.beams import beams_on, pool_beams
-from saccade.layers.multihead import Kept, MultiHeadAttention
+from saccade.layers.cache import KeyValues
+from saccade.layers.multihead import MultiHeadAttention
 
 ROWS = 13  # in the pool
 
@@ -86,7 +87,7 @@ def test_a_layer_looks_the_same_with_kernels_and_without(own: bool, monkeypatch:
     B, W, T, D = 3, 2, 5, 8
     layer, query = MultiHeadAttention(D, 2), torch.randn(B, W, D)
     places = torch.randint(0, ROWS, (B, W if own else 1, T), dtype=torch.int32)
-    kept = Kept(torch.randn(ROWS, D), torch.randn(ROWS, D), places, torch.tensor([2, 5, 1]))
+    kept = KeyValues(torch.randn(ROWS, D), torch.randn(ROWS, D), places, torch.tensor([2, 5, 1]))
     with torch.no_grad():
         fast = layer.look_at(query, kept)
         monkeypatch.setenv("SACCADE_KERNELS", "off")

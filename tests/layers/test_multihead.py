@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from saccade.attention import SCORES, Attended, Sparsemax, causal, lengths, looking, make_score, window
-from saccade.layers import KeyValueCache, MultiHeadAttention
+from saccade.attention import Attended, Sparsemax, causal, lengths, looking
+from saccade.layers import MultiHeadAttention
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -57,68 +57,6 @@ def test_heads_are_separate_attentions_joined() -> None:
         query, key, value = (part[..., 4 * head : 4 * head + 4] for part in maps)
         contexts.append(torch.softmax(query @ key.mT / 2, -1) @ value)
     torch.testing.assert_close(layer(x), layer.output_map(torch.cat(contexts, -1)))
-
-
-@pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("grad", [True, False])
-def test_any_score_and_the_cache(name: str, grad: bool) -> None:
-    """Steps behind a cache give what the whole gives, with and without a gradient."""
-    score = make_score(name, query_width=4, key_width=4, keys=9)
-    layer = MultiHeadAttention(8, 2, score=score)
-    x = torch.randn(2, 9, 8)
-    with torch.set_grad_enabled(grad):
-        for mask in (causal(), causal() & window(2)):
-            whole = layer(x, mask=mask)
-            cache = KeyValueCache()
-            steps = [layer(part, mask=mask, cache=cache) for part in (x[:, :4], x[:, 4:5], x[:, 5:6], x[:, 6:])]
-            torch.testing.assert_close(torch.cat(steps, 1), whole, atol=1e-5, rtol=1e-5)
-            assert cache.length == 9
-
-
-def test_a_cache_carries_gradients() -> None:
-    layer, x = MultiHeadAttention(8, 2).double(), torch.randn(2, 5, 8, dtype=torch.float64)
-
-    def gradient(output: Tensor) -> list[Tensor]:
-        return list(torch.autograd.grad(output.square().sum(), list(layer.parameters())))
-
-    cache = KeyValueCache()
-    steps = torch.cat([layer(x[:, t : t + 1], mask=causal(), cache=cache) for t in range(5)], 1)
-    for one, other in zip(gradient(steps), gradient(layer(x, mask=causal())), strict=True):
-        torch.testing.assert_close(one, other)
-
-
-def test_beams_are_selected_and_old_looks_stay() -> None:
-    layer, x = MultiHeadAttention(8, 2), torch.randn(3, 4, 8)
-    cache = KeyValueCache()
-    with torch.no_grad(), looking(layer) as looks:
-        layer(x, cache=cache)
-        look = looks[""][0]
-        before = look.weights().clone()
-        chosen = cache.select(torch.tensor([2, 0, 0]))
-        for kept, was in ((chosen.key, cache.key), (chosen.value, cache.value)):
-            assert torch.equal(kept, was[[2, 0, 0]])
-        new = torch.randn(3, 1, 8)
-        found = layer(new, cache=chosen)
-        layer(x[:, :1], cache=cache)
-        past = torch.cat((x[[2, 0, 0]], new), 1)
-        torch.testing.assert_close(found, layer(new, past))
-    assert (cache.length, chosen.length) == (5, 5)
-    assert torch.equal(look.weights(), before)
-
-
-def test_a_source_is_projected_once() -> None:
-    layer, source, x = MultiHeadAttention(8, 2, key_width=6, value_width=6), torch.randn(2, 7, 6), torch.randn(2, 3, 8)
-    cache = KeyValueCache()
-    first = layer(x, source, cache=cache)
-    torch.testing.assert_close(first, layer(x, source))
-    with torch.no_grad():  # whoever projects again would see it
-        layer.key_map.weight.fill_(torch.nan)
-        layer.value_map.weight.fill_(torch.nan)
-    torch.testing.assert_close(layer.look_again(x, cache), first)
-    other = layer.look_again(x + 1, cache)
-    assert other.isfinite().all()
-    assert not torch.allclose(other, first)
-    assert cache.length == 7
 
 
 def test_dropout_only_in_training_and_other_normalizers() -> None:

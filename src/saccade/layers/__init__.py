@@ -1,6 +1,6 @@
 """Layers made of the operator."""
 
-from saccade.layers.cache import KeyValueCache
+from saccade.layers.cache import KeyValueCache, Past
 from saccade.layers.multihead import MultiHeadAttention
 
-__all__ = ["KeyValueCache", "MultiHeadAttention"]
+__all__ = ["KeyValueCache", "MultiHeadAttention", "Past"]

@@ -1,60 +1,123 @@
-"""Keys and values of what has been read so far, so that each step projects only what is new."""
+"""Keys and values of what was written so far, in pools of rows, and the places of each hypothesis of a search in them.
+
+A step adds its rows to the pools; a selection reorders the lists of places alone. Nothing in a pool is ever changed, so an
+older state goes on being right whatever is done with a newer one. A prompt comes in at once, as several steps of one
+hypothesis of each input.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
-class KeyValueCache:
-    """Grows by `append`; room is doubled when it runs out, so a step copies only itself.
+@dataclass
+class Pool:
+    """Rows of vectors that only become more; room is doubled when it runs out.
 
-    Shapes: keys and values (B, H, T, D)
+    Shapes: rows (R, D)
     """
 
-    def __init__(self) -> None:
-        self.length = 0
-        self._key: Tensor | None = None
-        self._value: Tensor | None = None
+    used: int = 0
+    _room: Tensor | None = field(default=None, repr=False)
 
-    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add these behind what is there, and give all of it."""
-        if torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
-            # A buffer that is written again would spoil what autograd remembers of it: keep tensors joined instead.
-            self._key, self._value = self._joined(self._key, key), self._joined(self._value, value)
-        else:
-            self._key = self._written(self._key, key)
-            self._value = self._written(self._value, value)
-        self.length += key.shape[-2]
-        return self.key, self.value
+    def append(self, rows: Float[Tensor, "N D"]) -> None:
+        """Add these behind what is there."""
+        end = self.used + len(rows)
+        if self._room is None or len(self._room) < end:
+            room = rows.new_empty(max(256, 2 * end), rows.shape[1])
+            if self._room is not None:
+                room[: self.used] = self._room[: self.used]
+            self._room = room
+        self._room[self.used : end] = rows
+        self.used = end
 
     @property
-    def key(self) -> Tensor:
-        """All keys so far."""
-        assert self._key is not None
-        return self._key[..., : self.length, :]
+    def rows(self) -> Float[Tensor, "R D"]:
+        """All of them."""
+        assert self._room is not None
+        return self._room[: self.used]
+
+
+@dataclass(frozen=True)
+class Past:
+    """Places in pools: of each of B × W hypotheses one for each of its T steps; the same for all layers.
+
+    Shapes: places (B, W, T)
+    """
+
+    places: Int[Tensor, "B W T"]
+
+    @classmethod
+    def none(cls, inputs: int, device: torch.device | None = None) -> "Past":
+        """Nothing is behind anyone: one hypothesis of each input."""
+        return cls(torch.zeros(inputs, 1, 0, dtype=torch.int32, device=device))
 
     @property
-    def value(self) -> Tensor:
-        """All values so far."""
-        assert self._value is not None
-        return self._value[..., : self.length, :]
+    def steps(self) -> int:
+        """How many."""
+        return self.places.shape[2]
 
-    def select(self, rows: Tensor) -> "KeyValueCache":
-        """A cache of these samples of the batch, in this order: what beam search does after each step."""
-        chosen = KeyValueCache()
-        chosen.length = self.length
-        if self.length:
-            chosen._key, chosen._value = self.key[rows], self.value[rows]
-        return chosen
+    def with_steps(self, first: int, steps: int = 1) -> "Past":
+        """So many steps more, whose rows stand in the pools from `first` on, those of one hypothesis side by side."""
+        (B, W, _), device = self.places.shape, self.places.device
+        new = torch.arange(first, first + B * W * steps, dtype=torch.int32, device=device).view(B, W, steps)
+        return Past(torch.cat((self.places, new), 2))
 
-    def _joined(self, past: Tensor | None, new: Tensor) -> Tensor:
-        return new if past is None else torch.cat((past[..., : self.length, :], new), -2)
+    def last(self, count: int) -> "Past":
+        """The last so many steps."""
+        return Past(self.places[..., -count:])
 
-    def _written(self, past: Tensor | None, new: Tensor) -> Tensor:
-        end = self.length + new.shape[-2]
-        if past is None or past.shape[-2] < end:
-            room = new.new_empty(*new.shape[:-2], max(16, 2 * end), new.shape[-1])
-            if past is not None:
-                room[..., : self.length, :] = past[..., : self.length, :]
-            past = room
-        past[..., self.length : end, :] = new
-        return past
+    def select(self, inputs: Tensor, hypotheses: Tensor) -> "Past":
+        """These inputs, and of each these hypotheses."""
+        return Past(self.places[inputs[:, None], hypotheses])
+
+
+@dataclass
+class KeyValueCache:
+    """The keys and values of one layer, of all hypotheses, and the map that makes them, laid out once for a search."""
+
+    key: Pool = field(default_factory=Pool)
+    value: Pool = field(default_factory=Pool)
+    project: Callable[[Tensor], tuple[Tensor, ...]] | None = None
+
+    @property
+    def used(self) -> int:
+        """Rows in each pool."""
+        return self.key.used
+
+    def append(self, key: Float[Tensor, "B T D"], value: Float[Tensor, "B T D"]) -> None:
+        """The newest step of B × T hypotheses, or T steps of one hypothesis of each input."""
+        self.key.append(key.flatten(0, 1))
+        self.value.append(value.flatten(0, 1))
+
+    def at(self, past: Past) -> "KeyValues":
+        """What these hypotheses have behind them."""
+        return KeyValues(self.key.rows, self.value.rows, past.places)
+
+
+class KeyValues(NamedTuple):
+    """Keys and values of all heads, and which of them B × M queries attend to: the first `counts` of each list of places.
+
+    Shapes: key, value (R, D), places (B, M, T) with M = 1 or W, counts (B), None: all T
+    """
+
+    key: Float[Tensor, "R D"]
+    value: Float[Tensor, "R D"]
+    places: Int[Tensor, "B M T"]
+    counts: Int[Tensor, " B"] | None = None
+
+    @classmethod
+    def of(cls, key: Float[Tensor, "B K D"], value: Float[Tensor, "B K D"], counts: Tensor) -> "KeyValues":
+        """What was read: of each input as many as `counts` says, for all its hypotheses."""
+        B, K, _ = key.shape
+        places = torch.arange(B * K, dtype=torch.int32, device=key.device).view(B, 1, K)
+        return cls(key.flatten(0, 1).contiguous(), value.flatten(0, 1).contiguous(), places, counts)
+
+    def select(self, inputs: Tensor) -> "KeyValues":
+        """Those of some inputs; only the lists of places are chosen, nothing is copied."""
+        counts = None if self.counts is None else self.counts[inputs]
+        return self._replace(places=self.places[inputs], counts=counts)

@@ -4,7 +4,6 @@ A position sees `size` neighbors, or, `causal`, as many before it, itself includ
 learned once for all positions (light), or computed from each position alone (dynamic). The cost is linear in the length.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -12,10 +11,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.attention.live import live
 from saccade.errors import ShapeError
+from saccade.layers.cache import Past, Pool
 from saccade.layers.dropout import Dropout
-from saccade.layers.multihead import Seen
-from saccade.layers.past import Past, Pool
+from saccade.layers.multihead import StepOutput
 
 
 def mixed(x: Float[Tensor, "B N D"], weights: Float[Tensor, "... H K"], steps: int) -> Float[Tensor, "B T D"]:
@@ -73,40 +73,32 @@ class Convolution(nn.Module):
     def forward(self, x: Float[Tensor, "B T D"], lengths: Tensor | None) -> Float[Tensor, "B T D"]:
         gated = F.glu(self.into(x))
         if lengths is not None:  # what stands behind the end is nobody's neighbor
-            gated = gated.masked_fill((torch.arange(x.shape[1]) >= lengths[:, None])[..., None], 0)
+            gated = gated.masked_fill(~live(lengths, x.shape[1])[..., None], 0)
         before = self.size - 1 if self.causal else (self.size - 1) // 2
         padded = F.pad(gated, (0, 0, before, self.size - 1 - before))
         out: Tensor = self.out(mixed(padded, self.dropout(self.weights(gated)), x.shape[1]))
         return out
 
-    def start(self) -> "Neighbors":
+    def start(self) -> Pool:
         """Nothing before the first position."""
-        return Neighbors(Pool())
+        return Pool()
 
-    def step(self, x: Float[Tensor, "B W D"], past: Past, state: "Neighbors") -> Seen:
-        """The newest position of every hypothesis, from the last few in its past."""
+    def step(self, x: Float[Tensor, "B W D"], past: Past, state: Pool) -> StepOutput:
+        """The newest position of every hypothesis, or a prompt's last W, from the few before it in its past."""
         gated = F.glu(self.into(x))
-        state.pool.append(gated.flatten(0, 1))
-        near = past.last(self.size)
-        neighbors = state.pool.rows[near.places.long()].flatten(0, 1)
-        weights = self.weights(gated.flatten(0, 1)[:, None])[..., self.size - near.steps :]
-        output: Tensor = self.out(mixed(neighbors, weights, 1)).view(x.shape)
-        beyond = past.steps - near.steps
+        state.append(gated.flatten(0, 1))
+        B, M, steps = past.places.shape
+        new = x.shape[1] // M
+        near = past.last(self.size - 1 + new)
+        neighbors = state.rows[near.places.long()].flatten(0, 1)
+        padded = F.pad(neighbors, (0, 0, self.size - 1 + new - near.steps, 0))
+        weights = self.weights(gated.view(B * M, new, -1))
+        output: Tensor = self.out(mixed(padded, weights, new)).view(x.shape)
 
         def looked() -> Tensor:
-            spread = weights.expand(x.shape[0] * x.shape[1], 1, self.heads, near.steps)
-            return F.pad(spread.reshape(*x.shape[:2], self.heads, -1), (beyond, 0))
+            spread = x.new_zeros(B * M, new, self.heads, self.size - 1 + steps)
+            places = steps - new + torch.arange(new, device=x.device)[:, None] + torch.arange(self.size, device=x.device)
+            spread.scatter_(-1, places[:, None].expand(B * M, new, self.heads, -1), weights.expand(B * M, new, -1, -1))
+            return spread[..., self.size - 1 :].reshape(*x.shape[:2], self.heads, steps)
 
-        return Seen(output, looked)
-
-
-@dataclass
-class Neighbors:
-    """What one layer has behind it."""
-
-    pool: Pool
-
-    @property
-    def used(self) -> int:
-        """Rows in the pool."""
-        return self.pool.used
+        return StepOutput(output, looked)

@@ -5,35 +5,24 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.attention import Attended, Mask, Normalizer, ScaledDot, Score, Softmax, attend, lengths, make_normalizer
+from saccade.attention.masks import Causal
 from saccade.attention.operator import check_dropout
 from saccade.attention.quarantine import clean
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
 from saccade.kernels.beams import beams_on, pool_beams
 from saccade.kernels.panels import times
-from saccade.layers.cache import KeyValueCache
+from saccade.layers.cache import KeyValueCache, KeyValues, Past
 from saccade.layers.linear import Linear, joined, resting
 
 
-class Kept(NamedTuple):
-    """Keys and values of all heads in pools, and which of them B × M queries look at: the first `counts` of each list.
-
-    Shapes: key, value (R, D), places (B, M, T) with M = 1 or W, counts (B), None: all T
-    """
-
-    key: Float[Tensor, "R D"]
-    value: Float[Tensor, "R D"]
-    places: Int[Tensor, "B M T"]
-    counts: Int[Tensor, " B"] | None = None
-
-
-class Seen(NamedTuple):
-    """What W hypotheses of B inputs saw in one step: the output (B, W, D), and the weights (B, W, H, T), when called."""
+class StepOutput(NamedTuple):
+    """What a layer gives W hypotheses of B inputs in a step: the output (B, W, D) and, when called, weights (B, W, H, T)."""
 
     output: Float[Tensor, "B W D"]
     weights: Callable[[], Tensor]
@@ -89,37 +78,40 @@ class MultiHeadAttention(nn.Module):
         value: Float[Tensor, "B K _"] | None = None,
         *,
         mask: Mask | None = None,
-        cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "B Q D"]:
-        """Self-attention without a key; a value defaults to the key. With a cache, keys and values join what it holds."""
+        """Self-attention without a key; a value defaults to the key."""
         key = query if key is None else key
         value = key if value is None else value
         queries, keys, values = map(self._split, self._projected(query, key, value))
-        if cache is not None:
-            keys, values = cache.append(keys, values)
         return self._look(queries, keys, values, mask)
 
-    def look_again(
-        self, query: Float[Tensor, "B Q D"], cache: KeyValueCache, *, mask: Mask | None = None
-    ) -> Float[Tensor, "B Q D"]:
-        """Look at what a cache holds already, and add nothing: a source that was projected once for many steps."""
-        return self._look(self._split(project(self.query_map, query)), cache.key, cache.value, mask)
+    def step(self, x: Float[Tensor, "B W D"], past: Past, cache: KeyValueCache, *, mask: Mask | None = None) -> StepOutput:
+        """Self-attention of the newest position of B × W hypotheses, or of the last W positions of B × 1 (a prompt).
 
-    def look_at(self, query: Float[Tensor, "B W D"], kept: Kept, *, mask: Mask | None = None) -> Seen:
-        """One step of a search: projected queries look at what is kept. With a mask, a query stands at its last key."""
+        `past` has places for them already; their keys and values join the cache. A causal mask closes nothing to the newest.
+        """
+        if cache.project is None:
+            cache.project = self.joint(self.query_map, self.key_map, self.value_map)
+        query, key, value = cache.project(x)
+        cache.append(key, value)
+        newest = x.shape[1] == past.places.shape[1]
+        return self.look_at(query, cache.at(past), mask=None if newest and isinstance(mask, Causal) else mask)
+
+    def look_at(self, query: Float[Tensor, "B W D"], kept: KeyValues, *, mask: Mask | None = None) -> StepOutput:
+        """Projected queries attend to what is kept; with a mask, the last query stands at the last key."""
         score, plain = self.score, isinstance(self.normalize, Softmax) and mask is None
         fast = plain and beams_on(query, kept.key, kept.value) and kept.places.shape[2] > 0
         if not isinstance(score, ScaledDot) or not fast:
             attended = self._attended(query, kept, mask)
-            return Seen(self._joined(attended.context, query), lambda: self._weights(attended))
+            return StepOutput(self._joined(attended.context, query), lambda: self._weights(attended))
         B, M, T = kept.places.shape
         counts = kept.places.new_full((B * M,), T) if kept.counts is None else kept.counts.int().repeat_interleave(M)
         scale = score.scale(query[..., : query.shape[-1] // self.heads])
         context = pool_beams(query.flatten(0, 1), kept.key, kept.value, kept.places.flatten(0, 1), counts, self.heads, scale)
         output: Tensor = self.output_map(context).view(query.shape)
-        return Seen(output, lambda: self._weights(self._attended(query, kept, mask)))
+        return StepOutput(output, lambda: self._weights(self._attended(query, kept, mask)))
 
-    def _attended(self, query: Tensor, kept: Kept, mask: Mask | None) -> Attended:
+    def _attended(self, query: Tensor, kept: KeyValues, mask: Mask | None) -> Attended:
         """The same through the operator: queries (B, M, H, W / M, D), keys (B, M, H, T, D)."""
         B, M, _ = kept.places.shape
         places = kept.places.long()

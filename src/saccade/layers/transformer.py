@@ -4,18 +4,16 @@ What mixes positions is a part that can be exchanged: self-attention, or a convo
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention import Mask
+from saccade.layers.cache import KeyValueCache, KeyValues, Past
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
-from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
-from saccade.layers.past import Past, Pool
+from saccade.layers.multihead import MultiHeadAttention, StepOutput
 
 Norm = Literal["post", "pre"]
 
@@ -59,8 +57,8 @@ class Mixer(Protocol):
         """What steps need from one to the next, beside their past."""
         ...
 
-    def step(self, x: Tensor, past: Past, state: Any) -> Seen:
-        """The newest position of B × W hypotheses, (B, W, D); `past` has a place for it already."""
+    def step(self, x: Tensor, past: Past, state: Any) -> StepOutput:
+        """The newest position of B × W hypotheses, (B, W, D), or the last W positions of B × 1; `past` has their places."""
         ...
 
 
@@ -79,40 +77,13 @@ class SelfAttention(nn.Module):
         mixed: Tensor = self.attention(x, mask=self.mask(lengths))
         return mixed
 
-    def start(self) -> "KeyValuePools":
-        """Empty pools for keys and values."""
-        return KeyValuePools(Pool(), Pool())
+    def start(self) -> KeyValueCache:
+        """Nothing before the first position."""
+        return KeyValueCache()
 
-    def step(self, x: Float[Tensor, "B W D"], past: Past, state: "KeyValuePools") -> Seen:
-        """Queries of the newest position over the keys of all so far."""
-        layer = self.attention
-        if state.project is None:
-            state.project = layer.joint(layer.query_map, layer.key_map, layer.value_map)
-        query, key, value = state.project(x)
-        state.key.append(key.flatten(0, 1))
-        state.value.append(value.flatten(0, 1))
-        return layer.look_at(
-            query, Kept(state.key.rows, state.value.rows, past.places), mask=_beyond_causal(self.mask(None))
-        )
-
-
-@dataclass
-class KeyValuePools:
-    """The keys and values of one layer, and the map that makes them."""
-
-    key: Pool
-    value: Pool
-    project: Callable[[Tensor], tuple[Tensor, ...]] | None = None
-
-    @property
-    def used(self) -> int:
-        """Rows in each pool."""
-        return self.key.used
-
-
-def _beyond_causal(mask: Mask | None) -> Mask | None:
-    """What a mask closes to the newest position, which may see all before it."""
-    return None if mask is None or str(mask) == "causal" else mask
+    def step(self, x: Float[Tensor, "B W D"], past: Past, state: KeyValueCache) -> StepOutput:
+        """Queries of the newest position, or of a prompt, over the keys of all so far."""
+        return self.attention.step(x, past, state, mask=self.mask(None))
 
 
 class EncoderLayer(nn.Module):
@@ -131,6 +102,12 @@ class EncoderLayer(nn.Module):
     def forward(self, x: Float[Tensor, "B K D"], lengths: Tensor) -> Float[Tensor, "B K D"]:
         x = self.mixed.leave(x, self.mixer(self.mixed.enter(x), lengths))
         return self.worked.leave(x, self.network(self.worked.enter(x)))
+
+    def step(self, x: Float[Tensor, "B W D"], past: Past, state: Any) -> StepOutput:
+        """The same with a causal mixer, for the newest position or a prompt."""
+        mixed = self.mixer.step(self.mixed.enter(x), past, state)
+        x = self.mixed.leave(x, mixed.output)
+        return StepOutput(self.worked.leave(x, self.network(self.worked.enter(x))), mixed.weights)
 
 
 class DecoderLayer(nn.Module):
@@ -153,14 +130,13 @@ class DecoderLayer(nn.Module):
         x = self.crossed.leave(x, self.cross(self.crossed.enter(x), memory, mask=mask))
         return self.worked.leave(x, self.network(self.worked.enter(x)))
 
-    def keep(self, memory: Float[Tensor, "B K D"], lengths: Tensor) -> Kept:
+    def keep(self, memory: Float[Tensor, "B K D"], lengths: Tensor) -> KeyValues:
         """What was read as keys and values of this layer, once for all steps and hypotheses."""
-        B, K, _ = memory.shape
-        key, value = self.cross.joint(self.cross.key_map, self.cross.value_map)(memory)
-        places = torch.arange(B * K, dtype=torch.int32).view(B, 1, K)
-        return Kept(key.flatten(0, 1).contiguous(), value.flatten(0, 1).contiguous(), places, lengths)
+        return KeyValues.of(*self.cross.joint(self.cross.key_map, self.cross.value_map)(memory), lengths)
 
-    def step(self, x: Float[Tensor, "B W D"], past: Past, state: Any, kept: Kept) -> tuple[Tensor, Seen, Seen]:
+    def step(
+        self, x: Float[Tensor, "B W D"], past: Past, state: Any, kept: KeyValues
+    ) -> tuple[Tensor, StepOutput, StepOutput]:
         """One position more; the output, and where it looked in what was written and in what was read."""
         written = self.mixer.step(self.mixed.enter(x), past, state)
         x = self.mixed.leave(x, written.output)

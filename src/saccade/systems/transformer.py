@@ -23,13 +23,13 @@ from saccade.data.tensors import Batch, TextInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
 from saccade.kernels.softmax import log_softmax_
+from saccade.layers.cache import KeyValues, Past
 from saccade.layers.convolution import Convolution
 from saccade.layers.cross_entropy import linear_cross_entropy
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.linear import Linear
-from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
-from saccade.layers.past import Past
+from saccade.layers.multihead import MultiHeadAttention, StepOutput
 from saccade.layers.positions import make_positions
 from saccade.layers.transformer import DecoderLayer, EncoderLayer, Mixer, SelfAttention
 from saccade.search.protocol import Keys, Step, StepLook
@@ -115,14 +115,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 class Memory:
     """What was read, as keys and values of every layer that writes."""
 
-    layers: tuple[Kept, ...]
+    layers: tuple[KeyValues, ...]
 
     def select(self, inputs: Tensor) -> "Memory":
         """That of some inputs; only the lists of places are chosen, nothing is copied."""
         return Memory(tuple(_chosen(kept, inputs) for kept in self.layers))
 
 
-def _chosen(kept: Kept, inputs: Tensor) -> Kept:
+def _chosen(kept: KeyValues, inputs: Tensor) -> KeyValues:
     assert kept.counts is not None
     return kept._replace(places=kept.places[inputs], counts=kept.counts[inputs])
 
@@ -257,9 +257,9 @@ class Model(System):
     def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
         """One more token for every hypothesis."""
         B, W = tokens.shape
-        past = state.past.with_step(state.layers[0].used)
+        past = state.past.with_steps(state.layers[0].used)
         x = self._embedded(self.target_embedding, tokens.view(B * W, 1), state.past.steps).view(B, W, -1)
-        seen: list[tuple[str, Keys, Seen]] = []
+        seen: list[tuple[str, Keys, StepOutput]] = []
         for number, (layer, pools, kept) in enumerate(
             zip(self._writers(), state.layers, state.memory.layers, strict=True), 1
         ):
