@@ -25,6 +25,7 @@ from saccade.attention import (
 )
 from tests.laws.cases import MASK_CASES, Combination, Sizes, Trial, combinations, seed_torch
 from tests.laws.covering import covering
+from tests.second_device import on_cpu, second_device
 
 Law = Callable[[Trial], None]
 
@@ -246,6 +247,16 @@ def gradient_is_the_derivative(trial: Trial) -> None:
     assert torch.autograd.gradcheck(context, (*tensors, *parameters), fast_mode=True, eps=1e-6, atol=1e-5)
 
 
+def devices_agree(trial: Trial) -> None:
+    """On another device: the same output, weights and gradients, and the host reads none of its numbers."""
+    expected = [trial.run().context, trial.run().weights(), *gradients(trial)]
+    with second_device(synchronize=False):
+        moved = trial.moved()
+        found = [moved.run().context, moved.run().weights(), *gradients(moved)]
+    for one, other in zip(on_cpu(found), expected, strict=True):
+        near(trial, one, other)
+
+
 LAWS: dict[str, Law] = {
     law.__name__: law
     for law in (
@@ -262,6 +273,7 @@ LAWS: dict[str, Law] = {
         padding_is_nothing,
         looking_changes_nothing,
         gradient_is_the_derivative,
+        devices_agree,
     )
 }
 

@@ -90,4 +90,5 @@ HELD: dict[str, float] = {
     "padding_is_nothing": 0.23,
     "looking_changes_nothing": 1.0,
     "gradient_is_the_derivative": 0.29,
+    "devices_agree": 1.0,
 }
