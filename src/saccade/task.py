@@ -196,9 +196,7 @@ class Task:
             wanted = replace(options, groups=(group,), looks=looks)
             own = [examples[i] for i in chosen]
             known = targets if len(own) == len(examples) and not pieces else None
-            rows = self.predictions(
-                model, own, wanted, pieces=pieces, targets=known, tick=lambda done, before=len(found): tick(before + done)
-            )
+            rows = self.predictions(model, own, wanted, pieces=pieces, targets=known, tick=_after(tick, len(found)))
             empty = self.writer.empty(wanted)
             found |= {i: replace((row or empty)[0], example=examples[i]) for i, row in zip(chosen, rows, strict=True)}
         return [found[i] for i in range(len(examples))]
@@ -246,6 +244,11 @@ def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
         axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
     queries, keys = len(axes[look.queries].labels), len(axes[look.keys].labels)
     return replace(look, weights=look.weights[:, :queries, :keys])
+
+
+def _after(tick: Tick, before: int) -> Tick:
+    """Counts on from so many."""
+    return lambda done: tick(before + done)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from saccade.data.tokenizers import SPECIALS
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.inputs import lines, opened
 from saccade.layers import skip_gram
-from saccade.tasks.starting_vectors import progress
+from saccade.readers.word_vectors import progress
 
 MOST = 1_000_000  # words that are learned
 

@@ -141,9 +141,9 @@ class Splits:
     train: Sequence[Example]
     valid: Sequence[Example]
     test: Sequence[Example]
-    shared: Any = None
+    shared: Any = field(default=None, kw_only=True)
     """What all examples share: the graph that they are nodes of."""
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = field(default=(), kw_only=True)
     """The labels in their order, where the data set has one."""
 
     def fingerprint(self) -> dict[str, str]:

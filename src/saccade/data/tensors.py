@@ -5,14 +5,13 @@ Letters: B examples, K input tokens, T target tokens, N items of all bags togeth
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-V = TypeVar("V")
 FAR = 1_000_000  # the distance of words from an aspect that does not occur in their text
 
 
@@ -25,10 +24,11 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on this device."""
-        return moved(self, torch.device(device))
+        found: Batch = moved(self, torch.device(device))
+        return found
 
 
-def moved(value: V, device: torch.device) -> V:
+def moved(value: Any, device: torch.device) -> Any:
     """A tensor, or a dataclass of such, on this device."""
     if isinstance(value, Tensor):
         return value if value.device == device else value.to(device, non_blocking=True)
@@ -36,7 +36,7 @@ def moved(value: V, device: torch.device) -> V:
         inner = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
         changed = {name: new for name, one in inner.items() if (new := moved(one, device)) is not one}
         return replace(value, **changed) if changed else value
-    return value.to(device) if hasattr(value, "to") else value  # type: ignore[no-any-return]
+    return value.to(device) if hasattr(value, "to") else value
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,12 @@ class Vocabulary:
             raise UsageError(f"special tokens: expected ids from 0 to {self.size - 1}, got {self}")
 
     @property
+    def special(self) -> tuple[int, ...]:
+        """The ids of all special tokens."""
+        known = (self.pad, self.start, self.end, self.unknown, self.mask)
+        return tuple(sorted({token for token in known if token is not None}))
+
+    @property
     def banned(self) -> tuple[int, ...]:
         """What is never written: padding, start and mask, unless one of them is the end."""
         return tuple(sorted({token for token in (self.pad, self.start, self.mask) if token not in (self.end, None)}))

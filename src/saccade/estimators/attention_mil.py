@@ -12,14 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from saccade.attention import looking
+from saccade.data.batches import PlannedBatches
 from saccade.data.examples import Bag
-from saccade.data.ragged import joined
 from saccade.errors import ShapeError, UsageError
+from saccade.readers.bag import BagColumn, Scale
 from saccade.systems.attention_mil import Config, Model
-from saccade.tasks.bags_to_labels import BagCorpus
-from saccade.tasks.instances import Scale
+from saccade.task import Corpus
 from saccade.training.config import Config as TrainConfig
 from saccade.training.trainer import Trainer
+from saccade.writers.label import LabelColumn
 
 Array = NDArray[Any]
 
@@ -27,9 +29,9 @@ Array = NDArray[Any]
 class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
     """A label for each bag, and the weight of each instance in it.
 
-    `pool` is attention, gated, mean or max; `widths` are the layers that read an instance; `steps`, `batch` (instances an
-    update), `rate` and `weight_decay` are for Adam; features count up to `farthest` deviations from their mean (0: without
-    end); `seed` decides all that is left to chance.
+    `pool` is attention, gated, mean or max; `hidden_sizes` are the layers that read an instance; `steps`,
+    `batch_size` (instances an update), `learning_rate` and `weight_decay` are for Adam; features are clipped to
+    `max_deviation` standard deviations from their mean (0: never); `random_state` is the seed.
 
     After `fit`: `classes_`, `model_`, `n_features_in_`.
     """
@@ -37,26 +39,26 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         pool: str = "gated",
-        widths: tuple[int, ...] = (256, 128, 64),
-        hidden: int = 64,
+        hidden_sizes: tuple[int, ...] = (256, 128, 64),
+        attention_size: int = 64,
         dropout: float = 0.5,
         steps: int = 800,
-        batch: int = 100,
-        rate: float = 5e-4,
+        batch_size: int = 100,
+        learning_rate: float = 5e-4,
         weight_decay: float = 5e-3,
-        farthest: float = 0.0,
-        seed: int = 0,
+        max_deviation: float = 0.0,
+        random_state: int = 0,
     ) -> None:
         self.pool = pool
-        self.widths = widths
-        self.hidden = hidden
+        self.hidden_sizes = hidden_sizes
+        self.attention_size = attention_size
         self.dropout = dropout
         self.steps = steps
-        self.batch = batch
-        self.rate = rate
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
         self.weight_decay = weight_decay
-        self.farthest = farthest
-        self.seed = seed
+        self.max_deviation = max_deviation
+        self.random_state = random_state
 
     def fit(self, X: Sequence[ArrayLike], y: ArrayLike) -> Self:
         """Learn from bags and their labels."""
@@ -68,21 +70,27 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
             raise ShapeError(f"expected a label for each of {len(found)} bags, got {len(labels)}")
         if len(self.classes_) < 2:
             raise UsageError(f"expected at least 2 different labels, got {len(self.classes_)}")
-        self._scale = Scale.of(found, self.farthest)
+        self._scale = Scale.of(found, self.max_deviation)
         self.n_features_in_ = self._scale.shape[0]
-        config = Config(pool=self.pool, widths=self.widths, hidden=self.hidden, dropout=self.dropout)  # type: ignore[arg-type]
+        config = Config(
+            pool=self.pool,  # type: ignore[arg-type]
+            hidden_sizes=self.hidden_sizes,
+            attention_size=self.attention_size,
+            dropout=self.dropout,
+        )
         train = TrainConfig(
             steps=self.steps,
-            max_tokens=self.batch,
-            rate=self.rate,
+            learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             clip=0.0,
-            seed=self.seed,
+            seed=self.random_state,
         )
+        corpus = Corpus(BagColumn(found, self._scale), LabelColumn(labels.astype(np.int64)))
+        batches = PlannedBatches(corpus, batch_tokens=self.batch_size, seed=self.random_state)
         with torch.random.fork_rng(devices=()):
-            torch.manual_seed(self.seed)
+            torch.manual_seed(self.random_state)
             self.model_ = Model(config, self._scale.shape, len(self.classes_))
-            for _ in Trainer(self.model_, BagCorpus(found, labels.astype(np.int64), self._scale), train).steps():
+            for _ in Trainer(self.model_, batches, train).steps():
                 pass
         self.model_.eval()
         return self
@@ -110,14 +118,16 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
         for bag in found:
             if bag.items.shape[1] != self.n_features_in_:
                 raise ShapeError(f"expected {self.n_features_in_} features, as in fit, got {bag.items.shape[1]}")
-        batch = joined([Bag(self._scale(bag.items), "") for bag in found], [0] * len(found))
-        with torch.inference_mode():
-            return self.model_(batch), batch.sizes.tolist(), self.model_.glance(batch).get("instances")
+        batch = BagColumn(found, self._scale).batch(range(len(found)))
+        with torch.inference_mode(), looking(self.model_) as recorded:
+            logits = self.model_.logits(batch)
+        looks = self.model_.looks(batch, logits, recorded)
+        return logits, batch.sizes.tolist(), looks[0].weights if looks else None
 
 
 def _bags(X: Sequence[ArrayLike]) -> list[Bag]:
     """Arrays as bags; each must have rows of features, all finite."""
-    found = [Bag(np.asarray(items, dtype=np.float32), "") for items in X]
+    found = [Bag(np.asarray(items, dtype=np.float32)) for items in X]
     for number, bag in enumerate(found):
         if bag.items.ndim != 2 or 0 in bag.items.shape:
             raise ShapeError(f"bag {number}: expected an array (instances, features), got shape {bag.items.shape}")

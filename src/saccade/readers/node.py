@@ -92,9 +92,9 @@ class Reader(reader.Reader):
             with safe_open(directory / FILE, "numpy") as file:
                 facts = records.parse(file.metadata()["graph"])
             features = Csr(arrays["starts"], arrays["columns"], arrays["values"], facts["width"])
-            parts = [arrays[part] for part in SPLITS]
+            train, valid, test = (arrays[part] for part in SPLITS)
             classes, nodes, edges = tuple(facts["classes"]), tuple(facts["nodes"]), arrays.get("edge_features")
-            data = GraphData(features, arrays["labels"], arrays["edge_index"], *parts, classes, nodes, edges)
+            data = GraphData(features, arrays["labels"], arrays["edge_index"], train, valid, test, classes, nodes, edges)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
             raise records.unreadable(directory / FILE, error) from None
         return cls(config, data)

@@ -47,8 +47,10 @@ class Config:
     "Share of the numbers struck out of the pooled text in training."
 
     def __post_init__(self) -> None:
-        if self.features == "binary" and self.hidden:
-            raise UsageError(f"hidden: binary features are the label's weights themselves, expected 0, got {self.hidden}")
+        if self.features == "binary" and self.hidden_size:
+            raise UsageError(
+                f"hidden_size: binary features are the label's weights themselves, expected 0, got {self.hidden_size}"
+            )
 
 
 def attends(config: Config) -> bool:

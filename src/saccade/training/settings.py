@@ -131,8 +131,8 @@ def _settings(table: Table, given: Mapping[str, Any]) -> Settings:
         for key in sections[section]:
             _require_known(system, section, key, known, given)
     built: Table = {name: config.build(kind, sections[name], name) for name, kind in known.items()}
-    empty = {name: config.Empty() for name in ("reader", "writer") if name not in built}
-    return Settings(system, dataset, **built, **empty)
+    built |= {name: config.Empty() for name in ("reader", "writer") if name not in built}
+    return Settings(system, dataset, **built)
 
 
 def _require_known(system: str, section: str, key: str, known: Mapping[str, type], given: Mapping[str, Any]) -> None:

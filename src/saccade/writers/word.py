@@ -38,10 +38,7 @@ class Writer(writer.Writer):
     def __init__(self, config: Any, tokenizer: Tokenizer) -> None:
         super().__init__(config)
         self.tokenizer = tokenizer
-        known = tokenizer.vocabulary
-        self.specials = sorted(
-            {one for one in (known.pad, known.start, known.end, known.unknown, known.mask) if one is not None}
-        )
+        self.specials = list(tokenizer.vocabulary.special)
 
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:

@@ -143,7 +143,7 @@ def _pictures(path: Path, shape: tuple[int, ...]) -> Example:
 
 def _tiled(path: Path, shape: tuple[int, ...]) -> Example:
     """A picture as a bag of tiles, row by row; what is left at its right and lower edge is not read."""
-    whole = np.asarray(opened(path, channels(shape))) / np.float32(255)
+    whole = np.asarray(opened(path, channels(shape))).astype(np.float32) / np.float32(255)
     height, width = shape[:2]
     rows, columns = whole.shape[0] // height, whole.shape[1] // width
     if not (rows and columns):

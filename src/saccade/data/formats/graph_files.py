@@ -61,7 +61,9 @@ class GraphData:
 
     def splits(self) -> Splits:
         """The nodes of each part, as examples that share the graph."""
-        return Splits(*([self.example(node) for node in getattr(self, part)] for part in SPLITS), self, self.classes)
+        return Splits(
+            *([self.example(node) for node in getattr(self, part)] for part in SPLITS), shared=self, labels=self.classes
+        )
 
     def example(self, node: int) -> Example:
         """A node with its label; "" where that is not known."""
