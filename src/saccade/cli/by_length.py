@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from saccade.errors import UsageError
-from saccade.view import pictures
-from saccade.view.labels import columns, fit
-from saccade.view.lines import Chart, Series, figure
+from saccade.view.charts.line_chart import Chart, Series, line_chart
+from saccade.view.output import saving
+from saccade.view.output.display_text import columns, fit
 
 Bins = Sequence[Mapping[str, float]]
 BAR = 40  # letters of a full one
@@ -18,7 +18,7 @@ def check(lengths: bool, out: Sequence[Path]) -> None:
     if out and not lengths:
         raise UsageError("--out: draws what --lengths scores; add --lengths")
     for target in out:
-        pictures.kind_of(target, pictures.DRAWINGS)
+        saving.kind_of(target, saving.DRAWINGS)
 
 
 def label(row: Mapping[str, float]) -> str:
@@ -91,6 +91,6 @@ def draw(runs: Mapping[str, Bins], whole: Mapping[str, float], signature: str, o
         note=signature,
     )
     for target in out:
-        written = pictures.save_drawing(figure(chart), target)
+        written = saving.save_drawing(line_chart(chart), target)
         if not quiet:
             print(written)

@@ -30,9 +30,10 @@ from saccade.training.settings import base, resolve
 from saccade.training.soundness import usable
 from saccade.training.train import train as train_run
 from saccade.training.trained import Trained
-from saccade.view import pictures
-from saccade.view.labels import columns, fit
-from saccade.view.scene import terminal
+from saccade.view import Shown, shown
+from saccade.view.output.display_text import columns, fit
+from saccade.view.output.saving import kind_of
+from saccade.view.render import terminal
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 CONFUSED, NARROW = ((8, 14), (12, 6)), 7  # so many labels of a matrix that is shown have so many letters; its columns
@@ -297,7 +298,7 @@ def look(
 ) -> None:
     """Draw where the model looked for each text, in the terminal or into files."""
     for target in out:
-        pictures.kind_of(target)
+        kind_of(target, shown.FILES)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
     run = Run.open(path)
@@ -308,7 +309,7 @@ def look(
     trained = Trained.open(path, which_of(which))
     trace = trained.look(texts, search, to=to)
     for target in out:
-        for written in pictures.save_picture(trace, target, look=attention, head=head):
+        for written in Shown(trace, attention, head).save(target):
             print(written)
     for scene in trace.scenes if not out else []:
         print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")

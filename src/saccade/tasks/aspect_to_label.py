@@ -135,6 +135,6 @@ class Task(text_to_label.Task):
         sentence, aspect = parted(text)
         found = super().scenes(sentence, predictions, kind, reading)
         return [
-            Scene(f"{one.text}: {text}", scene.sides, scene.looks, {"aspect": aspect, **scene.notes})
+            Scene(f"{one.text}: {text}", scene.axes, scene.looks, {"aspect": aspect, **scene.notes})
             for one, scene in zip(predictions, found, strict=True)
         ]

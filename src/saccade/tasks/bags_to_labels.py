@@ -19,7 +19,7 @@ from saccade.search import Config as SearchConfig
 from saccade.tasks.instances import Scale, instances, named
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.prediction import Prediction, nothing
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "bags"
 
@@ -148,7 +148,7 @@ class Task(LabelTask):
         return [
             Scene(
                 f"{text}: {one.text}",
-                {**sides, "label": Side("label", one.labels)},
+                {**sides, "label": Axis("label", one.labels)},
                 [Look(name, "label", "bag", weights.float().numpy()) for name, weights in one.looks.items()],
                 {"probability": float(np.exp(one.log_prob)), **known, **told},
             )

@@ -15,8 +15,8 @@ from saccade.data.documents import LabeledDocuments, document_batch, sentences
 from saccade.errors import DataError
 from saccade.tasks import text_to_label
 from saccade.tasks.prediction import Prediction
-from saccade.view.labels import fit
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.output.display_text import fit
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "texts"
 TOKENS = "word"
@@ -113,13 +113,13 @@ class Task(text_to_label.Task):
         if not rows:
             raise DataError("there is nothing to look at: the text has no tokens")
         sides = {
-            "text": Side("words", [piece for row in rows for piece in row]),
-            "sentences": Side("sentences", [fit(" ".join(row), SHORT) for row in rows]),
+            "text": Axis("words", [piece for row in rows for piece in row]),
+            "sentences": Axis("sentences", [fit(" ".join(row), SHORT) for row in rows]),
         }
         return [
             Scene(
                 f"{one.text}: {' '.join(text.split())}",
-                {**sides, "label": Side("label", one.labels)},
+                {**sides, "label": Axis("label", one.labels)},
                 [
                     Look("words", "sentences", "text", one.looks["words"].float().numpy()),
                     Look("sentences", "label", "sentences", one.looks["sentences"].float().numpy()),

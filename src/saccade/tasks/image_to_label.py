@@ -24,7 +24,7 @@ from saccade.systems.system import Labeler
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.numbered import numbered
 from saccade.tasks.prediction import Prediction, at_line, nothing
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "images"
 FILE = "pixels.json"
@@ -188,14 +188,14 @@ class Task(LabelTask):
 
     def _scene(self, text: str, one: Prediction, known: str) -> Scene:
         widths = sorted({weights.shape[-1] for weights in one.looks.values()})
-        sides = {_side(width, widths): Side("channels", [str(number) for number in range(width)]) for width in widths}
+        sides = {_side(width, widths): Axis("channels", [str(number) for number in range(width)]) for width in widths}
         looks = [
             Look(name, "label", _side(weights.shape[-1], widths), weights.float().numpy())
             for name, weights in one.looks.items()
         ]
         notes: dict[str, str | float] = {"probability": math.exp(one.log_prob)}
         notes |= {"known label": known} if known else {}
-        return Scene(f"{text}: {one.text}", {"label": Side("label", one.labels), **sides}, looks, notes)
+        return Scene(f"{text}: {one.text}", {"label": Axis("label", one.labels), **sides}, looks, notes)
 
 
 def _histograms(pixels: Pixels) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from saccade.data import bags
 from saccade.data.examples import Bag, Columns, Splits
 from saccade.errors import DataError
 from saccade.tasks.numbered import numbered
-from saccade.view.trace import Side
+from saccade.view.trace import Axis
 
 FILE = "scale.json"
 LISTED = 5  # names that a message lists
@@ -105,7 +105,7 @@ def named(text: str, scale: Scale, examples: Callable[[], Splits]) -> Bag:
     return scale.fitting(bags.named(text.strip(), scale.shape) if found is None else found)
 
 
-def instances(bag: Bag, names: Sequence[str]) -> Side:
+def instances(bag: Bag, names: Sequence[str]) -> Axis:
     """The instances of a bag as a side of a picture; where they are pictures, they can be seen."""
     pictures = (bag.items * 255).round().astype(np.uint8) if bag.items.ndim > 2 else None
-    return Side("instances", names, pictures, bag.grid)
+    return Axis("instances", names, pictures, bag.grid)

@@ -22,7 +22,7 @@ from saccade.layers.nodes import NodeBatch
 from saccade.search import Config as SearchConfig
 from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.prediction import Prediction, nothing
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "a graph"
 FILE = "graph.safetensors"
@@ -184,7 +184,7 @@ class Task(LabelTask):
         """A picture of the node among its neighbors: how much each of them was for it."""
         node = self.names.index(text.strip())
         around = [node, *self.data.edge_index[0][self.data.edge_index[1] == node].tolist()]
-        sides = {"node": Side("node", [self.names[node]]), "neighbors": Side("neighbors", [self._told(i) for i in around])}
+        sides = {"node": Axis("node", [self.names[node]]), "neighbors": Axis("neighbors", [self._told(i) for i in around])}
         return [
             Scene(
                 f"{self.names[node]}: {one.text}",

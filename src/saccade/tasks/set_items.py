@@ -13,7 +13,7 @@ from saccade.data.examples import Bag, Pair, Splits
 from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError
 from saccade.tasks.instances import Scale, instances, named
-from saccade.view.trace import Side
+from saccade.view.trace import Axis
 
 SAMPLE = 1000  # sets that the scale of instances is learned from
 
@@ -81,7 +81,7 @@ class SetItems:
             return Pair(text, "")
         return named(text, self.scale, examples) if text.strip() else None
 
-    def side(self, example: Pair | Bag) -> Side:
+    def side(self, example: Pair | Bag) -> Axis:
         """The set as a side of a picture."""
         if isinstance(example, Bag):
             marks = range(len(example.items)) if example.marks is None else example.marks.tolist()
@@ -90,7 +90,7 @@ class SetItems:
         words = self.tokenizer.pieces(example.source)
         if not words:
             raise DataError("there is nothing to look at: the set is empty")
-        return Side("words", words)
+        return Axis("words", words)
 
 
 def _size(example: Any, scale: Scale) -> int:

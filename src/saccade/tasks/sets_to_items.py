@@ -20,7 +20,7 @@ from saccade.tasks.instances import Scale, instances, named
 from saccade.tasks.plain import PlainTask
 from saccade.tasks.prediction import Prediction, nothing
 from saccade.tasks.set_items import SAMPLE, Scaled
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "sets with an odd one"
 
@@ -158,7 +158,7 @@ class Task(PlainTask):
         return [
             Scene(
                 f"{text}: {one.text}",
-                {"set": side, "item": Side("item", one.labels)},
+                {"set": side, "item": Axis("item", one.labels)},
                 [Look(name, "item", "set", weights.float().numpy()) for name, weights in one.looks.items()],
                 {"weight": float(np.exp(one.log_prob)), **known},
             )

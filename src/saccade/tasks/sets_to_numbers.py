@@ -21,7 +21,7 @@ from saccade.tasks.lengths import bounds
 from saccade.tasks.plain import PlainTask
 from saccade.tasks.prediction import Prediction, nothing
 from saccade.tasks.set_items import SetItems
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "sets"
 TOKENS = "word"
@@ -210,7 +210,7 @@ class Task(PlainTask):
         return [
             Scene(
                 f"{one.text}: {text}",
-                {"set": side, "number": Side("number", one.labels)},
+                {"set": side, "number": Axis("number", one.labels)},
                 [Look(name, "number", "set", weights.float().numpy()) for name, weights in one.looks.items()],
                 known,
             )

@@ -19,7 +19,7 @@ from saccade.evaluation.ranks import chance_scores, rank_of, rank_scores
 from saccade.search import Config as SearchConfig
 from saccade.tasks.plain import PlainTask
 from saccade.tasks.prediction import Prediction
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "texts"
 TOKENS = "word"
@@ -161,7 +161,7 @@ class Task(PlainTask):
         return [
             Scene(
                 f"{text} + {one.text}",
-                {"set": Side("set", [text]), "words": Side("words", one.labels)},
+                {"set": Axis("set", [text]), "words": Axis("words", one.labels)},
                 [Look(name, "set", "words", weights.float().numpy()) for name, weights in one.looks.items()],
             )
         ]

@@ -24,7 +24,7 @@ from saccade.tasks.labels import Labels, LabelTask, Metric
 from saccade.tasks.lengths import bounds
 from saccade.tasks.prediction import Prediction, at_line
 from saccade.tasks.starting_vectors import start
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "texts"
 TOKENS = "word"
@@ -195,7 +195,7 @@ class Task(LabelTask):
         return [
             Scene(
                 f"{one.text}: {text}",
-                {"text": Side("words", pieces), "label": Side("label", one.labels)},
+                {"text": Axis("words", pieces), "label": Axis("label", one.labels)},
                 [Look(name, "label", "text", weights.float().numpy()) for name, weights in one.looks.items()],
                 {"probability": float(np.exp(one.log_prob))},
             )

@@ -26,7 +26,7 @@ from saccade.systems.system import System
 from saccade.tasks.lengths import bounds
 from saccade.tasks.pieces import gathered, pieces
 from saccade.tasks.prediction import Prediction, at_line
-from saccade.view.trace import Look, Scene, Side
+from saccade.view.trace import Axis, Look, Scene
 
 DATA = "texts"
 # Inputs that are sorted by length and searched together; and source tokens of one batch, padding included.
@@ -362,7 +362,7 @@ class Task:
         """A picture of each prediction for this text: its looks at the source, at what stood before each token, and those
         of `reading`, which are the same for all."""
         end = [SPECIALS[END]] if self.config.source_ends == "end" else []
-        sides = {"source": Side(PLACES[kind], [*self.source.pieces(text), *end])}
+        sides = {"source": Axis(PLACES[kind], [*self.source.pieces(text), *end])}
         own = [Look(name, "source", "source", weights.numpy()) for name, weights in (reading or {}).items()]
         return [
             Scene(
@@ -374,12 +374,12 @@ class Task:
             for prediction in predictions
         ]
 
-    def _written(self, prediction: Prediction, kind: str) -> dict[str, Side]:
+    def _written(self, prediction: Prediction, kind: str) -> dict[str, Axis]:
         """What was written; and, where that was looked at, what stood before each of its tokens."""
-        sides = {"target": Side(PLACES[kind], prediction.labels)}
+        sides = {"target": Axis(PLACES[kind], prediction.labels)}
         if any(name.endswith(WRITTEN) for name in prediction.looks):
             start = self.target.labels([self.first(prediction.group)])
-            sides["before"] = Side(PLACES[kind], [*start, *prediction.labels[:-1]])
+            sides["before"] = Axis(PLACES[kind], [*start, *prediction.labels[:-1]])
         return sides
 
 

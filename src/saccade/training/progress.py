@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from saccade.training.trainer import Report
-from saccade.view.labels import visible
+from saccade.view.output.display_text import visible
 
 SECONDS = 10.0  # between two plain lines
 
