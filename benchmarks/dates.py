@@ -20,7 +20,7 @@ from dateparser.data.languages_info import language_locale_dict
 from dateparser.date import DateDataParser
 from kit import Report, arguments
 
-from saccade.data.dates import Config, load
+from saccade.data.sets.dates import Config, load
 from saccade.data.examples import Pair
 from saccade.errors import SaccadeError
 from saccade.training.trained import Trained

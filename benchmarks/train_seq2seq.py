@@ -27,7 +27,7 @@ from kit import Report, apart, arguments
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.data import multi30k
+from saccade.data.picture_sets import multi30k
 from saccade.data.batches import plan
 from saccade.data.text import TextBatch, text_batch
 from saccade.data.tokenizers import START

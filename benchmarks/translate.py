@@ -68,7 +68,8 @@ def ours(sources: list[list[int]], beam: int, precision: Any) -> Translate:
         for batch in batches(sources):
             source, lengths = padded(batch)
             with torch.inference_mode():
-                found = search(made, made.read(source, lengths), config, inputs=len(batch))
+                memory = made.read(source, lengths)
+                found = search(made, memory, config, inputs=len(batch), start=START, end=END, banned=(PAD, START))
             texts += [best[0].tokens for best in found]
         return texts
 

@@ -16,19 +16,26 @@ from PIL import Image
 
 from saccade import config, inputs
 from saccade.cli import pages, verbs, word_vectors
-from saccade.data import bags, files, graphs, images, imdb, known, tatoeba, vectors
+from saccade.data import known
+from saccade.data.formats import bag_files
+from saccade.data.formats import text_files
+from saccade.data.formats import graph_files
+from saccade.data.formats import image_files
+from saccade.data.picture_sets import imdb
+from saccade.data.picture_sets import tatoeba
+from saccade.data.formats import vector_files
 from saccade.errors import DataError, UsageError
 from saccade.exchange import importing, sentencepiece
 
 KINDS = {"pipe": "a pipe", "socket": "a socket", "folder": "a directory", "device": "a device"}
 # What reads a file, and the name that it must have.
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
-    "texts": ("my.tsv", lambda path: files.read(str(path), files.Config())),
-    "packed texts": ("my.tsv.gz", lambda path: files.read(str(path), files.Config())),
-    "parallel texts": ("my.de", lambda path: files.read(f"{path},{path}", files.Config())),
-    "nodes": ("nodes.csv", lambda path: graphs.load(graphs.Config(nodes=str(path), edges=str(path)))),
-    "a picture": ("my.png", lambda path: images.opened(path, 3)),
-    "vectors": ("vectors.txt", lambda path: vectors.read(path)),
+    "texts": ("my.tsv", lambda path: text_files.read(str(path), text_files.Config())),
+    "packed texts": ("my.tsv.gz", lambda path: text_files.read(str(path), text_files.Config())),
+    "parallel texts": ("my.de", lambda path: text_files.read(f"{path},{path}", text_files.Config())),
+    "nodes": ("nodes.csv", lambda path: graph_files.load(graph_files.Config(nodes=str(path), edges=str(path)))),
+    "a picture": ("my.png", lambda path: image_files.opened(path, 3)),
+    "vectors": ("vectors.txt", lambda path: vector_files.read(path)),
     "texts for vectors": ("texts.txt", lambda path: list(word_vectors._lines(path))),
     "a config": ("my.toml", lambda path: config.read(path)),
     "a page": ("page.md", lambda path: pages.check(path, "title")),
@@ -121,8 +128,8 @@ UNPACKERS: dict[str, tuple[str, Callable[[Path], Any], Callable[[Path], Any]]] =
     "texts for vectors": ("t.txt.gz", lambda path: path.write_bytes(bomb()), READERS["texts for vectors"][1]),
     "known": ("known.gz", lambda path: path.write_bytes(bomb()), known.unzipped),
     "zip": ("deu-eng.zip", lambda path: archive(path, "deu.txt"), lambda path: tatoeba._text(path, "deu.txt")),
-    "picture": ("my.png", picture, lambda path: images.opened(path, 1)),
-    "tiles": ("my.png", picture, lambda path: bags.named(str(path), (28, 28))),
+    "picture": ("my.png", picture, lambda path: image_files.opened(path, 1)),
+    "tiles": ("my.png", picture, lambda path: bag_files.named(str(path), (28, 28))),
 }
 
 

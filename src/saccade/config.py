@@ -30,6 +30,11 @@ Table = dict[str, Any]
 C = TypeVar("C")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Empty:
+    """Nothing to set."""
+
+
 def build(kind: type[C], values: Mapping[str, Any], section: str) -> C:
     """A config of this class from a table, every value checked; errors name the key as it is typed."""
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
@@ -72,6 +77,11 @@ def _value(text: str) -> Any:
     except (tomllib.TOMLDecodeError, KeyError):
         return text
     return value if isinstance(value, bool | int | float | str | list) else text
+
+
+def word(value: Any) -> str:
+    """A value as `words` reads it."""
+    return _toml(list(value) if isinstance(value, tuple) else value)
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:

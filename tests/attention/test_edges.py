@@ -8,9 +8,21 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from saccade.attention import NORMALIZERS, SCORES, Additive, Graph, Mask, attend_edges, bags, causal, make_score, window
+from saccade.attention import (
+    NORMALIZERS,
+    SCORES,
+    Additive,
+    Graph,
+    Mask,
+    attend_edges,
+    bags,
+    causal,
+    make_score,
+    window,
+)
 from saccade.layers.graph import GATConv
 from saccade.layers.pooling import bag_means, bag_sums
+from tests.second_device import on_cpu, on_device, second_device
 
 Numbers = NDArray[np.float64]
 H, N, D, E = 2, 7, 4, 25
@@ -141,3 +153,19 @@ def test_a_hub_of_a_graph(dtype: torch.dtype) -> None:
     score = Additive(8, 8)
     exact = attend_edges(x[:1].float(), x.float(), x.float(), edges[:, :], score=score).context.detach()
     close(attend_edges(x[:1], x, x, edges, score=score.to(dtype)).context.detach(), exact)
+
+
+def test_nan_behind_a_closed_edge_stays_there() -> None:
+    x, edges = torch.randn(4, 3), torch.tensor([[0, 3, 3, 2], [1, 1, 3, 2]])
+    spoiled = x.clone()
+    spoiled[3] = torch.nan
+    looked = attend_edges(x, spoiled, spoiled, edges, mask=causal())
+    assert looked.context.isnan().any(-1).tolist() == [False, False, False, True]
+    torch.testing.assert_close(looked.context[:3], attend_edges(x, x, x, edges, mask=causal()).context[:3])
+
+
+def test_bags_on_an_accelerator_are_not_counted_by_the_host() -> None:
+    sizes = torch.tensor([3, 0, 2])
+    with second_device(synchronize=False):
+        found = bags(on_device(sizes), 5)
+    assert torch.equal(on_cpu(found), bags(sizes))

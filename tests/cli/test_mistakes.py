@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from saccade.training import checkpoints
+from saccade.training.checkpoints import store
 from saccade.training.run import Run
 
 from .commands import SMALL, TRAIN, Answer, apart, here
@@ -46,7 +46,7 @@ def halve(path: Path) -> None:
 
 
 def every_model(damage: Callable[[Path], None]) -> Callable[[Path], None]:
-    """The damage, done to all checkpoints."""
+    """The damage, done to all store."""
 
     def done(place: Path) -> None:
         for path in place.glob("run/checkpoints/step-*/model.safetensors"):

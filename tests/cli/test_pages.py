@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from saccade.cli import pages
-from saccade.training.tables import Grid, Line, Row
+from saccade.experiments.table import Grid, Line, Row
 
 ROW = Row(name="A", paper=70.1)
 SHARES: list[float | None] = [0.7512, 0.7034, None, 0.7213]

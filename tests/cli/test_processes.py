@@ -77,7 +77,7 @@ def test_interrupt_outside_training(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("saccade.data.files.read", interrupted)
+    monkeypatch.setattr("saccade.data.formats.text_files.read", interrupted)
     answer = here("evaluate run --data good.tsv", capsys)
     assert (answer.code, answer.out, answer.err) == (130, "", "saccade: interrupted\n")
 

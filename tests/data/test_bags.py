@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from saccade.data import mil, mnist_bags
-from saccade.data.bags import Config, load, named, read
+from saccade.data.picture_sets import mil
+from saccade.data.picture_sets import mnist_bags
+from saccade.data.formats.bag_files import Config, load, named, read
 from saccade.data.examples import Columns
 from saccade.errors import DataError, SaccadeError, UnknownName, UsageError
 

@@ -13,10 +13,10 @@ import pytest
 from babel import Locale
 from babel.dates import format_date
 
-from saccade.data import date_readings
-from saccade.data.date_formats import ZEROS, Format, formats, native
-from saccade.data.date_readings import certain, full_year
-from saccade.data.dates import LOCALES, WINDOW, YEARS, Config, describe, load, normalize, readings, tagged, years
+from saccade.data.picture_sets import date_readings
+from saccade.data.sets.date_formats import ZEROS, Format, formats, native
+from saccade.data.sets.date_readings import certain, full_year
+from saccade.data.sets.dates import LOCALES, WINDOW, YEARS, Config, describe, load, normalize, readings, tagged, years
 from saccade.data.examples import Pair, Splits
 from saccade.errors import UnknownName, UsageError
 
@@ -33,7 +33,7 @@ DAYS_OF_TEST = [
 
 DIGEST = """
 import hashlib
-from saccade.data.dates import Config, load
+from saccade.data.sets.dates import Config, load
 splits = load(Config(train_size=3000, valid_size=100, test_size=100))
 print(hashlib.sha256(repr(splits).encode()).hexdigest())
 """

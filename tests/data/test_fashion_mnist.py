@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.data.fashion_mnist import NAMES, Config, load
+from saccade.data.sets.fashion_mnist import NAMES, Config, load
 from saccade.errors import DataError, UsageError
 from tests.made import fashion_mnist
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from saccade.config import build, described
 from saccade.data.examples import Pair
-from saccade.data.files import Config, hold_out, load, read
+from saccade.data.formats.text_files import Config, hold_out, load, read
 from saccade.errors import DataError, UsageError
 
 PAIRS = [Pair("ein Haus", "a house", "n"), Pair("drei Äpfel", "three apples 🍎", ""), Pair('"Ja"\x00', " yes", "x")]

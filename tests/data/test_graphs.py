@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.data.graphs import Config, GraphData, load, sparse
+from saccade.data.formats.graph_files import Config, GraphData, load, sparse
 from saccade.errors import DataError, UsageError
 
 NODES = "id,label,split,size,age\na,red,train,1,0\nb,blue,valid,0,2.5\nc,red,test,0,0\nd,,,3,4\n"

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from saccade.data.examples import Picture
-from saccade.data.images import Config, hold_out, load, pixels_of, read
+from saccade.data.formats.image_files import Config, hold_out, load, pixels_of, read
 from saccade.errors import DataError, UsageError
 from tests.made import photos
 

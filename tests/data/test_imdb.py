@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.imdb import Config, load
+from saccade.data.sets.imdb import Config, load
 from saccade.errors import DataError
 
 from .. import made_texts

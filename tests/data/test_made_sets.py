@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.data import caption_words, digit_sums, known, point_clouds, set_outliers
-from saccade.data.dice import Dice
-from saccade.data.mnist import pictures
-from saccade.data.sets import PictureSets
+from saccade.data import known
+from saccade.data.picture_sets import caption_words
+from saccade.data.picture_sets import digit_sums
+from saccade.data.picture_sets import point_clouds
+from saccade.data.picture_sets import set_outliers
+from saccade.data.draws import Dice
+from saccade.data.sets.mnist import pictures
+from saccade.data.picture_sets import PictureSets
 from saccade.errors import UsageError
 from tests import made
 

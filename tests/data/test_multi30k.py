@@ -9,7 +9,7 @@ import pytest
 from saccade import recipes
 from saccade.data.batches import Integers, padding_share, plan
 from saccade.data.examples import Pair
-from saccade.data.multi30k import Config, load
+from saccade.data.sets.multi30k import Config, load
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.tasks.text_to_text import Task
 from saccade.training.settings import resolve

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saccade.data import pickles, planetoid
-from saccade.data.graphs import GraphData
-from saccade.data.pickles import Csr
+from saccade.data.formats import pickles
+from saccade.data.picture_sets import planetoid
+from saccade.data.formats.graph_files import GraphData
+from saccade.data.formats.pickles import Csr
 from saccade.errors import DataError
 
 STAGED = os.environ.get("SACCADE_DATA")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.semeval14 import Config, load
+from saccade.data.sets.semeval14 import Config, load
 from saccade.errors import DataError
 
 from .. import made_texts

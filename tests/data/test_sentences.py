@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.sentences import FOLDS, Config, load
+from saccade.data.sets.sentences import FOLDS, Config, load
 from saccade.errors import DataError, UsageError
 
 STAGED = os.environ.get("SACCADE_DATA")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from saccade import recipes
-from saccade.data import tatoeba
+from saccade.data.picture_sets import tatoeba
 from saccade.data.examples import Pair, Splits
-from saccade.data.tatoeba import Config, load, part_of, same
+from saccade.data.sets.tatoeba import Config, load, part_of, same
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.training.progress import Quiet
 from saccade.training.settings import resolve

@@ -12,7 +12,7 @@ import tokenizers as library
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN, Config, Kind, Tokenizer, train
+from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN, Config, Kind, LearnedTokenizer, Vocabulary, train
 from saccade.errors import DataError, SaccadeError, UsageError
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -29,7 +29,7 @@ telling = st.sampled_from(
 texts = st.one_of(unicode, st.lists(st.one_of(telling, unicode), max_size=6).map("".join))
 
 
-def trained(kind: Kind, lower: bool = False) -> Tokenizer:
+def trained(kind: Kind, lower: bool = False) -> LearnedTokenizer:
     return train(TEXTS * 3, Config(kind=kind, size=400, lower=lower))
 
 
@@ -37,7 +37,7 @@ TRAINED = {(kind, lower): trained(kind, lower) for kind in KINDS for lower in (F
 every_kind = pytest.mark.parametrize("tokenizer", TRAINED.values(), ids=[f"{kind}-{lower}" for kind, lower in TRAINED])
 
 
-def foreign(tokenizer: Tokenizer, path: Path) -> library.Tokenizer:
+def foreign(tokenizer: LearnedTokenizer, path: Path) -> library.Tokenizer:
     tokenizer.save(path)
     return library.Tokenizer.from_file(str(path))
 
@@ -74,7 +74,7 @@ def test_word_gives_back_known_words(words: list[str]) -> None:
 
 @every_kind
 @given(text=texts)
-def test_laws_of_every_kind(tokenizer: Tokenizer, text: str) -> None:
+def test_laws_of_every_kind(tokenizer: LearnedTokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
     assert all(UNKNOWN <= index < tokenizer.size for index in ids)  # never PAD, START or END
     assert (UNKNOWN not in ids) or tokenizer.kind != "bpe"
@@ -85,14 +85,14 @@ def test_laws_of_every_kind(tokenizer: Tokenizer, text: str) -> None:
 
 @every_kind
 @given(text=texts)
-def test_the_library_opens_the_file_and_gives_the_same_ids(tokenizer: Tokenizer, text: str) -> None:
+def test_the_library_opens_the_file_and_gives_the_same_ids(tokenizer: LearnedTokenizer, text: str) -> None:
     assert FOREIGN[id(tokenizer)].encode(text).ids == tokenizer.encode(text)
 
 
 @every_kind
 @pytest.mark.parametrize("special", SPECIALS)
 @pytest.mark.parametrize("around", ["{}", "a {} b", "<{}>", "{0}{0}", "<de_DE>{}"])
-def test_data_cannot_write_a_special_token(tokenizer: Tokenizer, special: str, around: str) -> None:
+def test_data_cannot_write_a_special_token(tokenizer: LearnedTokenizer, special: str, around: str) -> None:
     text = around.format(special)
     ids = tokenizer.encode(text)
     assert min(ids) > UNKNOWN  # the parts of all four are in the training texts
@@ -108,7 +108,7 @@ def test_special_spellings_that_fill_the_training_texts_are_no_tokens(kind: Kind
 
 
 @every_kind
-def test_special_ids_are_shown_by_name_and_left_out_of_text(tokenizer: Tokenizer) -> None:
+def test_special_ids_are_shown_by_name_and_left_out_of_text(tokenizer: LearnedTokenizer) -> None:
     ids = [START, *tokenizer.encode("3"), END, PAD, PAD]
     assert tokenizer.decode(ids) == "3"
     assert tokenizer.labels(ids) == ["<s>", "3", "</s>", "<pad>", "<pad>"]
@@ -166,7 +166,7 @@ def test_either_apostrophe_is_the_same_word(lower: bool, tmp_path: Path) -> None
     assert found.encode("don’t it’s") == found.encode("don't it's")
     assert found.tokens() == train(["do n’t it’s"], Config(kind="word", lower=lower)).tokens()
     found.save(tmp_path / "t.json")
-    assert Tokenizer.load(tmp_path / "t.json").lower == lower
+    assert LearnedTokenizer.load(tmp_path / "t.json").lower == lower
 
 
 def test_pieces_of_byte_pairs_are_readable() -> None:
@@ -202,9 +202,9 @@ def test_size_is_a_bound(kind: Kind) -> None:
 
 
 @every_kind
-def test_a_saved_tokenizer_comes_back(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_saved_tokenizer_comes_back(tokenizer: LearnedTokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path / "tokenizer.json")
-    again = Tokenizer.load(tmp_path / "tokenizer.json")
+    again = LearnedTokenizer.load(tmp_path / "tokenizer.json")
     again.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "tokenizer.json").read_bytes()
     assert (again.kind, again.lower, again.size) == (tokenizer.kind, tokenizer.lower, tokenizer.size)
@@ -255,6 +255,18 @@ def test_half_a_surrogate_pair_is_refused(kind: Kind) -> None:
             attempt("ab\udc80")
 
 
+def test_the_vocabulary_says_the_ids() -> None:
+    tokenizer = TRAINED["word", False]
+    assert tokenizer.vocabulary == Vocabulary(size=tokenizer.size, pad=PAD, start=START, end=END, unknown=UNKNOWN)
+    assert tokenizer.vocabulary.banned == (PAD, START)
+    assert Vocabulary(size=9, pad=8, start=8, end=0).banned == (8,)
+    assert Vocabulary(size=9, pad=0, start=2, end=3, mask=1).banned == (0, 1, 2)
+    assert Vocabulary(size=9, pad=4, start=4, end=4).banned == ()
+    for wrong in (-1, 9):
+        with pytest.raises(UsageError, match="expected ids from 0 to 8"):
+            Vocabulary(size=9, pad=0, start=1, end=2, mask=wrong)
+
+
 def test_ids_of_nothing_are_refused() -> None:
     tokenizer = TRAINED["char", False]
     for wrong in (-1, tokenizer.size):
@@ -264,7 +276,7 @@ def test_ids_of_nothing_are_refused() -> None:
             tokenizer.labels([5, wrong])
 
 
-def changed(tokenizer: Tokenizer, path: Path, change: Any) -> Path:
+def changed(tokenizer: LearnedTokenizer, path: Path, change: Any) -> Path:
     tokenizer.save(path)
     table = json.loads(path.read_text())
     change(table)
@@ -293,7 +305,7 @@ DAMAGES = {
 def test_damaged_and_foreign_files_are_refused(kind: Kind, damage: str, tmp_path: Path) -> None:
     path = changed(TRAINED[kind, False], tmp_path / "tokenizer.json", DAMAGES[damage])
     with pytest.raises(DataError, match="not a tokenizer of saccade") as error:
-        Tokenizer.load(path)
+        LearnedTokenizer.load(path)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -305,12 +317,12 @@ def test_cut_files_are_refused(tmp_path: Path) -> None:
     for end in (0, 1, 100, len(content) // 2, len(content) - 3):
         path.write_bytes(content[:end])
         with pytest.raises(DataError, match="not a tokenizer of saccade"):
-            Tokenizer.load(path)
+            LearnedTokenizer.load(path)
     path.write_bytes(b"\xff\xfe\x00" + content)
     with pytest.raises(DataError, match="not a tokenizer of saccade"):
-        Tokenizer.load(path)
+        LearnedTokenizer.load(path)
     with pytest.raises(DataError, match="no such file"):
-        Tokenizer.load(tmp_path / "none.json")
+        LearnedTokenizer.load(tmp_path / "none.json")
 
 
 def test_characters_are_encoded_without_the_library_which_is_slower() -> None:

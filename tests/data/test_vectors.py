@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.data.vectors import nearest, read, write
+from saccade.data.formats.vector_files import nearest, read, write
 from saccade.errors import DataError, UsageError
 
 WORDS = ["good", "große", "."]

@@ -96,7 +96,8 @@ def run(
 def written(model: Any, rows: list[list[int]], config: SearchConfig) -> list[list[int]]:
     """What our search writes for these sources, END included."""
     with torch.inference_mode():
-        found = search(model, model.read(*padded(rows)), config, inputs=len(rows))
+        memory = model.read(*padded(rows))
+        found = search(model, memory, config, inputs=len(rows), start=START, end=END, banned=(PAD, START))
     return [[*best[0].tokens, *[END] * best[0].finished] for best in found]
 
 

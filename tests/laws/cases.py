@@ -3,7 +3,7 @@
 import random
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -32,6 +32,8 @@ from saccade.attention import (
     strided,
     window,
 )
+from saccade.attention.masks import Joined
+from tests.second_device import on_device
 
 # torch.manual_seed formats a stack trace for devices that are not there, which took two fifths of the laws' time.
 seed_torch = torch.default_generator.manual_seed
@@ -96,6 +98,13 @@ GROUNDS = ("rectangle", "edges")
 DTYPES = (torch.float32, torch.float64, torch.bfloat16)
 
 
+def _moved(mask: Mask) -> Mask:
+    if isinstance(mask, Joined):
+        return Joined(tuple(map(_moved, mask.masks)))
+    tensors = {name: on_device(part) for name, part in vars(mask).items() if isinstance(part, Tensor)}
+    return replace(mask, **tensors) if tensors else mask
+
+
 class Combination(NamedTuple):
     """One of everything."""
 
@@ -156,6 +165,11 @@ class Trial:
             MASK_CASES[combination.mask](size),
             pairs,
         )
+
+    def moved(self) -> "Trial":
+        """The same on the second device."""
+        tensors = {name: on_device(getattr(self, name)) for name in ("query", "key", "value", "edges")}
+        return replace(self, **tensors, score=on_device(self.score), mask=None if self.mask is None else _moved(self.mask))
 
     @property
     def on_edges(self) -> bool:

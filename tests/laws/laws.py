@@ -1,7 +1,8 @@
-"""The laws themselves: each takes a trial and raises if it does not hold; `EXEMPTIONS` lists where one cannot speak."""
+"""The laws themselves: each takes a trial and raises if it does not hold; `EXEMPTIONS` lists where one need not."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -9,8 +10,22 @@ from torch import Tensor
 
 import saccade.attention.attended
 import saccade.attention.scene
-from saccade.attention import Attended, AttendedEdges, allow, attend, attend_edges, causal, lengths, looking
-from tests.laws.cases import Combination, Sizes, Trial, seed_torch
+from saccade.attention import (
+    NORMALIZERS,
+    SCORES,
+    Attended,
+    AttendedEdges,
+    allow,
+    attend,
+    attend_edges,
+    causal,
+    lengths,
+    looking,
+    make_normalizer,
+)
+from tests.laws.cases import MASK_CASES, Combination, Sizes, Trial, combinations, seed_torch
+from tests.laws.covering import covering
+from tests.second_device import on_cpu, second_device
 
 Law = Callable[[Trial], None]
 
@@ -150,7 +165,7 @@ def order_of_keys_is_nothing(trial: Trial) -> None:
 
 
 def self_attention_is_equivariant(trial: Trial) -> None:
-    """Things that look at each other, in another order: the same outputs in that order. (`SQUARE`: as many as keys.)"""
+    """Things that look at each other, in another order: the same outputs in that order. (`square`: as many as keys.)"""
     order = torch.randperm(trial.size.keys, generator=torch.Generator().manual_seed(trial.size.seed))
     seen, moved = trial.open(), trial.open()[..., order, :][..., order]
     seed_torch(7)
@@ -232,6 +247,16 @@ def gradient_is_the_derivative(trial: Trial) -> None:
     assert torch.autograd.gradcheck(context, (*tensors, *parameters), fast_mode=True, eps=1e-6, atol=1e-5)
 
 
+def devices_agree(trial: Trial) -> None:
+    """On another device: the same output, weights and gradients, and the host reads none of its numbers."""
+    expected = [trial.run().context, trial.run().weights(), *gradients(trial)]
+    with second_device(synchronize=False):
+        moved = trial.moved()
+        found = [moved.run().context, moved.run().weights(), *gradients(moved)]
+    for one, other in zip(on_cpu(found), expected, strict=True):
+        near(trial, one, other)
+
+
 LAWS: dict[str, Law] = {
     law.__name__: law
     for law in (
@@ -248,19 +273,38 @@ LAWS: dict[str, Law] = {
         padding_is_nothing,
         looking_changes_nothing,
         gradient_is_the_derivative,
+        devices_agree,
     )
 }
 
 
-SQUARE = {"self_attention_is_equivariant"}  # laws of things that look at each other: as many queries as keys
+def square(law: str, combination: Combination) -> bool:
+    """Whether a law needs as many queries as keys: things that look at each other, and positions on both grounds.
+
+    (Positions are counted from the first query on edges, from the last in a rectangle.)
+    """
+    return law == "self_attention_is_equivariant" or (law == "edges_are_a_rectangle" and _positional(combination))
 
 
 class Exemption(NamedTuple):
-    """Laws that cannot speak of some trials, and why."""
+    """Laws that do not hold for some combinations, and why."""
 
     laws: tuple[str, ...]
     reason: str
-    applies: Callable[[Trial], bool]
+    applies: Callable[[Combination], bool]
+
+
+def _positional(combination: Combination) -> bool:
+    return SCORES[combination.score].positional
+
+
+def _draws(combination: Combination) -> bool:
+    return NORMALIZERS[combination.normalizer].draws
+
+
+def _has_factor(combination: Combination) -> bool:
+    mask = MASK_CASES[combination.mask](Sizes(1, 1, 1, 1, 1, 0))
+    return mask is not None and mask.has_factor()
 
 
 ORDERS = ("order_of_keys_is_nothing", "self_attention_is_equivariant")
@@ -268,72 +312,62 @@ EXEMPTIONS = (
     Exemption(
         ("rows_are_distributions",),
         "weights that nobody normalized",
-        lambda trial: not trial.normalize.on_logarithms().distribution,
+        lambda combination: not make_normalizer(combination.normalizer).on_logarithms().distribution,
     ),
-    Exemption(ORDERS, "the score reads positions", lambda trial: trial.score.positional),
-    Exemption(
-        ORDERS,
-        "what is drawn depends on the order, its distribution does not (tested apart)",
-        lambda trial: trial.normalize.draws,
-    ),
-    Exemption(ORDERS, "the factor reads positions", lambda trial: trial.has_factor()),
+    Exemption(ORDERS, "the score reads positions", _positional),
+    Exemption(ORDERS, "what is drawn depends on the order, its distribution does not (tested apart)", _draws),
+    Exemption(ORDERS, "the factor reads positions", _has_factor),
     Exemption(
         ("edges_are_a_rectangle",),
         "so coarse a rounding moves what is drawn",
-        lambda trial: trial.normalize.draws and trial.combination.dtype == torch.bfloat16,
+        lambda combination: _draws(combination) and combination.dtype == torch.bfloat16,
     ),
-    Exemption(
-        ("edges_are_a_rectangle",),
-        "positions are counted from the first query on edges, from the last in a rectangle",
-        lambda trial: trial.score.positional and trial.size.queries != trial.size.keys,
-    ),
-    Exemption(
-        ("a_sample_is_alone",),
-        "one number is drawn for each query of the batch: alone, it is another",
-        lambda trial: trial.normalize.draws,
-    ),
+    Exemption(("a_sample_is_alone",), "one number is drawn for each query of the batch: alone, it is another", _draws),
     Exemption(
         ("a_sample_is_alone", "padding_is_nothing"),
-        "booleans, which are cut to a sample here, do not tell the factor",
-        lambda trial: trial.has_factor(),
+        "booleans, which are cut to a sample here, do not hold the factor",
+        _has_factor,
     ),
-    Exemption(
-        ("padding_is_nothing",),
-        "the query's own position moves with the number of keys",
-        lambda trial: trial.score.positional,
-    ),
-    Exemption(("padding_is_nothing",), "a list of edges has no padding", lambda trial: trial.on_edges),
+    Exemption(("padding_is_nothing",), "the query's own position moves with the number of keys", _positional),
+    Exemption(("padding_is_nothing",), "a list of edges has no padding", lambda combination: combination.ground == "edges"),
     Exemption(
         ("gradient_is_the_derivative",),
         "finite differences need float64",
-        lambda trial: trial.combination.dtype != torch.float64,
+        lambda combination: combination.dtype != torch.float64,
     ),
     Exemption(
         ("gradient_is_the_derivative",),
         "its gradient is not its derivative, on purpose (tested apart)",
-        lambda trial: trial.combination.normalizer == "straight_through",
+        lambda combination: combination.normalizer == "straight_through",
     ),
 )
 
 
-def exempt(law: str, trial: Trial) -> str | None:
-    """Why a law does not speak of this trial, or None."""
-    return next((one.reason for one in EXEMPTIONS if law in one.laws and one.applies(trial)), None)
+def exempt(law: str, combination: Combination) -> str | None:
+    """Why a law does not hold for this combination, or None."""
+    return next((one.reason for one in EXEMPTIONS if law in one.laws and one.applies(combination)), None)
+
+
+def covered(law: str, scores: Iterable[str]) -> list[Combination]:
+    """Combinations that the law holds for: with every pair of a score, normalizer, mask, ground and dtype that there is."""
+    return _covered(tuple(one for one in EXEMPTIONS if law in one.laws), tuple(scores))
+
+
+@cache
+def _covered(exemptions: tuple[Exemption, ...], scores: tuple[str, ...]) -> list[Combination]:
+    every = [each for score in scores for each in combinations(score)]
+    return covering([each for each in every if not any(one.applies(each) for one in exemptions)])
 
 
 def trial_for(law: str, combination: Combination, size: Sizes) -> Trial:
-    """A trial of sizes that the law speaks of."""
-    return Trial.make(combination, size._replace(queries=size.keys) if law in SQUARE else size)
+    """A trial of sizes that the law holds for."""
+    return Trial.make(combination, size._replace(queries=size.keys) if square(law, combination) else size)
 
 
-def check(law: str, combination: Combination, trial: Trial) -> str | None:
-    """Hold a trial to a law; or say why the law does not speak of it."""
-    reason = exempt(law, trial)
-    if reason is not None:
-        return reason
+def check(law: str, trial: Trial) -> None:
+    """Raise if the law does not hold for the trial."""
     try:
         LAWS[law](trial)
     except Exception as error:
-        error.add_note(f"law {law!r}, {combination}, {trial.size}, mask {trial.mask}")
+        error.add_note(f"law {law!r}, {trial.combination}, {trial.size}, mask {trial.mask}")
         raise
-    return None

@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from saccade.data.text import padded
+from saccade.data.tokenizers import START
 from saccade.errors import ShapeError
 from saccade.layers.convolution import Convolution
 from saccade.search import forced
@@ -72,12 +73,12 @@ def test_a_transformer_with_it_writes_as_it_learns(kind: str) -> None:
     made = model("transformer", mixer=kind)
     sources, targets = rows()
     with torch.no_grad():
-        told = forced(made, made.read(*padded(sources)), targets, looks=True)
+        told = forced(made, made.read(*padded(sources)), targets, start=START, looks=True)
         loss = float(made.loss(batch()))
         alone = sum(float(made.loss(batch([i]))) for i in range(len(sources)))
     assert sum(float(one.log_probs.sum()) for one in told) == pytest.approx(-loss, abs=1e-4, rel=1e-5)
     assert alone == pytest.approx(loss, rel=1e-5)
-    seen = told[1].looks["layer 1, written"]
+    seen = next(look.weights for look in told[1].looks if look.keys == "written")
     torch.testing.assert_close(seen[:, 1:].sum(-1) > 0, torch.ones(seen[:, 1:].shape[:2], dtype=torch.bool))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from saccade.data.vectors import nearest
+from saccade.data.formats.vector_files import nearest
 from saccade.errors import DataError
 from saccade.layers.skip_gram import TABLE, Config, chances, learn, shares
 

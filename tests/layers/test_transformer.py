@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from saccade.attention import lengths
 from saccade.data.text import TextBatch
+from saccade.data.tokenizers import START
 from saccade.layers import MultiHeadAttention
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.transformer import DecoderLayer, EncoderLayer, Norm, Residual, SelfAttention
@@ -91,7 +92,7 @@ def test_reader_and_writer_are_torchs(norm: Norm) -> None:
     close({name: ours_of[name] for name in shared}, theirs_of, 1e-5)
 
     memory = ours.read(given.source, given.source_lengths)
-    for number, one in enumerate(forced(ours, memory, rows()[1])):
+    for number, one in enumerate(forced(ours, memory, rows()[1], start=START)):
         size = given.target_lengths[number]
         chosen = log_probs[number, :size].gather(1, given.target[number, :size, None])[:, 0]
         torch.testing.assert_close(one.log_probs, chosen.detach(), atol=1e-5, rtol=1e-5)

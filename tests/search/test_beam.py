@@ -8,7 +8,7 @@ from torch import Tensor
 
 from saccade.data.tokenizers import END, PAD, START
 from saccade.search import Config, Hypothesis, Step, search
-from tests.search.writers import TableWriter
+from tests.search.writers import IDS, TableWriter
 
 Text = tuple[float, float, list[int], bool]
 
@@ -65,7 +65,7 @@ def test_a_wide_beam_finds_the_best_of_all_texts(vocabulary: int, longest: int, 
     writer = TableWriter(vocabulary)
     beam = vocabulary**longest
     config = Config(method="beam", beam=beam, n_best=min(9, beam), length_penalty=penalty, max_length=longest)
-    found = search(writer, torch.arange(3), config, inputs=3)
+    found = search(writer, torch.arange(3), config, inputs=3, **IDS)
     for place in range(3):
         same(found[place], every_text(writer, place, longest, penalty)[:9])
 
@@ -76,7 +76,7 @@ def test_leaving_early_changes_nothing(beam: int, n_best: int, vocabulary: int, 
     for bonus in (0.0, 3.0):
         writer = TableWriter(vocabulary, end_bonus=bonus)
         config = Config(method="beam", beam=beam, n_best=n_best, length_penalty=penalty, max_length=12)
-        found = search(writer, torch.arange(8), config, inputs=8)
+        found = search(writer, torch.arange(8), config, inputs=8, **IDS)
         for place in range(8):
             same(found[place], plain_beam(writer, place, config))
 
@@ -84,7 +84,7 @@ def test_leaving_early_changes_nothing(beam: int, n_best: int, vocabulary: int, 
 @pytest.mark.parametrize("bonus", [0.0, 2.0])
 def test_greedy_takes_the_best_token_every_time(bonus: float) -> None:
     writer = TableWriter(50, end_bonus=bonus)
-    found = search(writer, torch.arange(8), Config(max_length=30), inputs=8)
+    found = search(writer, torch.arange(8), Config(max_length=30), inputs=8, **IDS)
     for place, (hypothesis,) in enumerate(found):
         text: list[int] = []
         total = 0.0
@@ -104,15 +104,15 @@ def test_greedy_takes_the_best_token_every_time(bonus: float) -> None:
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
 def test_a_beam_of_one_is_greedy(penalty: float) -> None:
     writer = TableWriter(20, end_bonus=1.0)
-    one = search(writer, torch.arange(8), Config(method="beam", beam=1, length_penalty=penalty), inputs=8)
-    assert one == search(writer, torch.arange(8), Config(length_penalty=penalty), inputs=8)
+    one = search(writer, torch.arange(8), Config(method="beam", beam=1, length_penalty=penalty), inputs=8, **IDS)
+    assert one == search(writer, torch.arange(8), Config(length_penalty=penalty), inputs=8, **IDS)
     assert any(hypothesis.tokens for (hypothesis,) in one)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
 def test_a_beam_leaves_when_nothing_open_can_win(penalty: float) -> None:
     writer = TableWriter(20, end_bonus=2.0)
-    search(writer, torch.arange(8), Config(method="beam", length_penalty=penalty, max_length=40), inputs=8)
+    search(writer, torch.arange(8), Config(method="beam", length_penalty=penalty, max_length=40), inputs=8, **IDS)
     rows = [inputs for inputs, _ in writer.calls.rows]
     assert rows == sorted(rows, reverse=True)
     assert rows[-1] < 8
@@ -122,11 +122,11 @@ def test_a_beam_leaves_when_nothing_open_can_win(penalty: float) -> None:
 
 def test_a_beam_goes_around_a_dead_end() -> None:
     writer = TableWriter(6, inputs=1, end_bonus=-4.0)
-    (hopeful,) = search(writer, torch.arange(1), Config(method="beam", beam=3, max_length=4), inputs=1)[0]
+    (hopeful,) = search(writer, torch.arange(1), Config(method="beam", beam=3, max_length=4), inputs=1, **IDS)[0]
     best = hopeful.tokens[0]
     writer.table[0, writer.after(writer.after(torch.tensor(0), torch.tensor(START)), torch.tensor(best))] = -math.inf
     config = Config(method="beam", beam=3, n_best=2, max_length=4)
-    texts = search(writer, torch.arange(1), config, inputs=1)[0]
+    texts = search(writer, torch.arange(1), config, inputs=1, **IDS)[0]
     assert [text.tokens[0] == best for text in texts] == [False, False]
     same(texts, plain_beam(writer, 0, config))
 
@@ -142,7 +142,7 @@ def test_nan_of_a_hypothesis_that_is_gone_does_not_matter() -> None:
             log_probs[tokens == 4] = torch.tensor([-math.inf] * 4 + [-1.0])
             return Step(log_probs, step.state, step.glance)
 
-    (text,) = search(Once(5), torch.arange(1), Config(method="beam", beam=3, max_length=4), inputs=1)[0]
+    (text,) = search(Once(5), torch.arange(1), Config(method="beam", beam=3, max_length=4), inputs=1, **IDS)[0]
     assert text.tokens == [4, 4, 4, 4]
 
 
@@ -150,7 +150,7 @@ def test_half_precision_sums_are_exact() -> None:
     writer = TableWriter(30)
     writer.table = writer.table.bfloat16()
     config = Config(method="beam", n_best=2, max_length=10)
-    for place, texts in enumerate(search(writer, torch.arange(2), config, inputs=2)):
+    for place, texts in enumerate(search(writer, torch.arange(2), config, inputs=2, **IDS)):
         for text in texts:
             tokens = text.tokens + [END] * text.finished
             total = sum(float(writer.log_probs(place, tokens[:step])[token]) for step, token in enumerate(tokens))
@@ -159,6 +159,6 @@ def test_half_precision_sums_are_exact() -> None:
 
 def test_a_huge_penalty_stays_a_number() -> None:
     config = Config(method="beam", n_best=3, length_penalty=1e6, max_length=5)
-    for texts in search(TableWriter(10), torch.arange(3), config, inputs=3):
+    for texts in search(TableWriter(10), torch.arange(3), config, inputs=3, **IDS):
         assert len(texts) == 3
         assert all(math.isfinite(text.score) for text in texts)

@@ -19,7 +19,7 @@ def test_the_best_ways_on_are_those_of_sorting_all(B: int, W: int, V: int, count
     totals = torch.randn(B, W, generator=generator).double()
     log_probs = torch.randn(B, W, V, generator=generator).log_softmax(-1)
     totals[torch.rand(B, W, generator=generator) < 0.2] = -math.inf
-    found = best(totals, log_probs, count)
+    found = best(totals, log_probs, range(END, V), count)
     plain = (totals[..., None] + log_probs.double())[..., END:].flatten(1).sort(dim=1, descending=True, stable=True)
     assert torch.equal(found.totals, plain.values[:, :count])
     taken = found.totals > -math.inf
@@ -33,7 +33,7 @@ def test_the_best_ways_on_are_those_of_sorting_all(B: int, W: int, V: int, count
 def test_the_last_token_is_counted_once() -> None:
     log_probs = torch.full((1, 1, 200), -9.0)
     log_probs[0, 0, [135, 199]] = torch.tensor([-2.0, -1.0])
-    found = best(torch.zeros(1, 1).double(), log_probs, 4)
+    found = best(torch.zeros(1, 1).double(), log_probs, range(END, 200), 4)
     assert found.tokens[0, :2].tolist() == [199, 135]
     assert len(set(found.tokens[0].tolist())) == 4
 

@@ -10,6 +10,7 @@ from saccade import systems
 from saccade.data.text import padded, text_batch
 from saccade.data.tokenizers import END
 from saccade.search import Config, search
+from tests.search.writers import IDS
 
 SIZE = 12
 SMALL: dict[str, dict[str, Any]] = {
@@ -36,7 +37,7 @@ def lively(name: str) -> Any:
 def apart(model: Any) -> float:
     """How far the scores of texts are from the loss that is trained, which knows no beams and no cache."""
     with torch.inference_mode():
-        found = search(model, model.read(*padded(SOURCES)), BEAMS, inputs=len(SOURCES))
+        found = search(model, model.read(*padded(SOURCES)), BEAMS, inputs=len(SOURCES), **IDS)
         pairs = [(source, one) for source, texts in zip(SOURCES, found, strict=True) for one in texts]
         targets = [[*one.tokens, *[END] * one.finished] for _, one in pairs]
         losses = [float(model.loss(text_batch([pair[0]], [row]))) for pair, row in zip(pairs, targets, strict=True)]

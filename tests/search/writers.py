@@ -1,16 +1,18 @@
 """Small writers for the tests: one that looks its numbers up by all that was written so far, and a recurrent one."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from saccade.attention import attend, lengths
-from saccade.data.tokenizers import START
-from saccade.search import Step
+from saccade.data.tokenizers import END, PAD, START
+from saccade.search import Step, StepLook
 
 PLACES = 997
+IDS: dict[str, Any] = {"start": START, "end": END, "banned": (PAD, START)}
 
 
 @dataclass
@@ -63,10 +65,10 @@ class TableWriter:
         written = state.written + 1
         weights = self.weights[state.inputs[:, None], past]
 
-        def glance() -> Mapping[str, Tensor]:
+        def glance() -> Sequence[StepLook]:
             self.calls.glances += 1
             back = weights[..., :1, :1].expand(-1, -1, 3, written) / written
-            return {"source": weights, "self": back}
+            return [StepLook("source", "input", weights), StepLook("self", "written", back)]
 
         return Step(self.table[state.inputs[:, None], past], TableState(state.inputs, past, written, self.calls), glance)
 
@@ -113,4 +115,4 @@ class RecurrentWriter(nn.Module):
         hidden = self.cell(read.flatten(0, 1), state.hidden.flatten(0, 1)).view_as(state.hidden)
         log_probs = (3 * self.out(torch.cat((hidden, attended.context), -1))).log_softmax(-1)
         state = RecurrentState(state.source, state.sizes, hidden)
-        return Step(log_probs, state, lambda: {"source": attended.weights()[:, :, None]})
+        return Step(log_probs, state, lambda: [StepLook("source", "input", attended.weights()[:, :, None])])

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from saccade import config, systems, tasks
 from saccade.data.text import TextBatch, padded
-from saccade.data.tokenizers import END
+from saccade.data.tokenizers import END, PAD, START
 from saccade.errors import UnknownName
 from saccade.search import Config as SearchConfig
 from saccade.search import Hypothesis, forced, search
@@ -29,7 +29,8 @@ def written(name: str, sources: list[list[int]], how: SearchConfig, positions: l
     made = seeded(name)
     with torch.inference_mode():
         memory = made.read(*padded(sources))
-    return search(made, memory, how, inputs=len(sources), looks=True, positions=positions)
+    ids: dict[str, Any] = {"start": START, "end": END, "banned": (PAD, START)}
+    return search(made, memory, how, inputs=len(sources), **ids, looks=True, positions=positions)
 
 
 def seeded(name: str) -> Any:
@@ -157,11 +158,11 @@ def test_its_steps_are_its_loss(name: str) -> None:
     with torch.no_grad():
         memory = made.read(*padded(sources))
         loss = float(made.loss(batch()))
-    told = forced(made, memory, targets)
+    told = forced(made, memory, targets, start=START)
     assert sum(float(one.log_probs.sum()) for one in told) == pytest.approx(-loss, abs=1e-4, rel=1e-5)
     for i, one in enumerate(told):
         with torch.no_grad():
-            alone = forced(made, made.read(*padded([sources[i]])), [targets[i]])[0]
+            alone = forced(made, made.read(*padded([sources[i]])), [targets[i]], start=START)[0]
         torch.testing.assert_close(one.log_probs, alone.log_probs, atol=1e-5, rtol=1e-5)
 
 
@@ -176,10 +177,10 @@ def test_what_it_writes_does_not_depend_on_the_company(name: str, how: SearchCon
         assert [one.tokens for one in alone] == [one.tokens for one in best]
         for one, other in zip(best, alone, strict=True):
             assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
-            for look, weights in one.looks.items():
-                seen = weights[..., : other.looks[look].shape[-1]]
-                torch.testing.assert_close(seen, other.looks[look], atol=1e-5, rtol=1e-5)
-                assert torch.equal(seen.sum(-1), weights.sum(-1))  # nothing lies beyond
+            for look, own in zip(one.looks, other.looks, strict=True):
+                seen = look.weights[..., : own.weights.shape[-1]]
+                torch.testing.assert_close(seen, own.weights, atol=1e-5, rtol=1e-5)
+                assert torch.equal(seen.sum(-1), look.weights.sum(-1))  # nothing lies beyond
 
 
 @pytest.mark.parametrize("name", texts())
@@ -191,13 +192,13 @@ def test_its_looks_are_those_of_the_text_it_wrote(name: str, how: SearchConfig) 
         told = [best[rank] for best in found]
         tokens = [[*one.tokens, END] if one.finished else one.tokens for one in told]
         with torch.no_grad():
-            again = forced(made, made.read(*padded(sources)), tokens, looks=True)
+            again = forced(made, made.read(*padded(sources)), tokens, start=START, looks=True)
         for one, other in zip(told, again, strict=True):
             assert bool(one.looks) == (name != "seq2seq")  # which attends nowhere
-            assert one.looks.keys() == other.looks.keys()
+            assert [(look.name, look.keys) for look in one.looks] == [(look.name, look.keys) for look in other.looks]
             assert one.log_prob == pytest.approx(float(other.log_probs.sum()), abs=1e-4)
-            for look, weights in one.looks.items():
-                torch.testing.assert_close(weights, other.looks[look], atol=1e-5, rtol=1e-5)
+            for look, own in zip(one.looks, other.looks, strict=True):
+                torch.testing.assert_close(look.weights, own.weights, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", texts())
@@ -219,9 +220,9 @@ def test_its_state_can_be_reordered_repeated_and_dropped(name: str) -> None:
                     alone = made.step(torch.tensor([[token]]), state)
                     state = alone.state
                 torch.testing.assert_close(chosen.log_probs[row, column], alone.log_probs[0, 0], atol=1e-5, rtol=1e-5)
-                for look, weights in chosen.glance().items():
-                    own = alone.glance()[look][0, 0]
-                    torch.testing.assert_close(weights[row, column, :, : own.shape[-1]], own, atol=1e-5, rtol=1e-5)
+                for look, single in zip(chosen.glance(), alone.glance(), strict=True):
+                    own = single.weights[0, 0]
+                    torch.testing.assert_close(look.weights[row, column, :, : own.shape[-1]], own, atol=1e-5, rtol=1e-5)
 
 
 # What it looks at while it reads

@@ -19,7 +19,7 @@ from saccade.attention import Graph
 from saccade.data.documents import document_batch
 from saccade.data.examples import Bag
 from saccade.data.ragged import joined
-from saccade.data.sets import set_batch
+from saccade.data.picture_sets import set_batch
 from saccade.data.text import LabeledAspects, LabeledTexts, padded
 from saccade.layers import dropout, graph, multihead
 from saccade.layers.nodes import NodeBatch

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.text import padded
+from saccade.data.tokenizers import START
 from saccade.errors import ShapeError, UnknownName
 from saccade.search import forced
 from saccade.systems.luong import Config, Model
@@ -94,7 +95,7 @@ def test_alone_is_as_in_a_batch_and_the_steps_are_the_loss(attention: str, feedi
     found = [gradients(one, loss) for loss in alone]
     summed = {name: torch.stack([each[name] for each in found]).sum(0) for name in found[0]}
     close(gradients(one, together), summed, 1e-5)
-    told = forced(one, one.read(*padded(sources)), targets)
+    told = forced(one, one.read(*padded(sources)), targets, start=START)
     assert -sum(float(each.log_probs.sum()) for each in told) == pytest.approx(together.item(), rel=1e-5)
 
 
@@ -112,8 +113,8 @@ def test_its_loss_is_plain_autograd_over_its_steps(attention: str, feeding: str,
 @pytest.mark.parametrize("feeding", FEEDINGS)
 def test_outside_the_window_of_local_m_is_nothing(feeding: str) -> None:
     one, (sources, targets) = made(attention="local_m", feeding=feeding, reach=1), rows()
-    for source, each in zip(sources, forced(one, one.read(*padded(sources)), targets, looks=True), strict=True):
-        (weights,) = each.looks["attention"]
+    for source, each in zip(sources, forced(one, one.read(*padded(sources)), targets, start=START, looks=True), strict=True):
+        (weights,) = each.looks[0].weights
         steps, keys = torch.arange(weights.shape[0])[:, None], torch.arange(weights.shape[1])
         inside = ((keys - steps).abs() <= 1) & (keys < len(source))
         assert torch.equal(weights > 0, inside)
@@ -123,8 +124,8 @@ def test_outside_the_window_of_local_m_is_nothing(feeding: str) -> None:
 @pytest.mark.parametrize("feeding", FEEDINGS)
 def test_rows_of_local_p_sum_to_at_most_one(feeding: str) -> None:
     one, (sources, targets) = made(attention="local_p", feeding=feeding), rows()
-    for source, each in zip(sources, forced(one, one.read(*padded(sources)), targets, looks=True), strict=True):
-        (weights,) = each.looks["attention"]
+    for source, each in zip(sources, forced(one, one.read(*padded(sources)), targets, start=START, looks=True), strict=True):
+        (weights,) = each.looks[0].weights
         assert (weights[:, len(source) :] == 0).all()
         assert ((weights.sum(-1) > 0) & (weights.sum(-1) < 1)).all()
         assert ((weights > 0).sum(-1) <= 5).all()  # 2 · reach + 1

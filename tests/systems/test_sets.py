@@ -8,7 +8,7 @@ import torch
 
 from saccade.data.examples import Bag
 from saccade.data.ragged import BagBatch, joined
-from saccade.data.sets import SetBatch, set_batch
+from saccade.data.picture_sets import SetBatch, set_batch
 from saccade.errors import ShapeError
 from saccade.systems import deep_sets, point_cloud, set_expansion, set_outlier
 

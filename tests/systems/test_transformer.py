@@ -9,6 +9,7 @@ from torch import Tensor
 
 from saccade.attention import causal
 from saccade.data.text import TextBatch
+from saccade.data.tokenizers import START
 from saccade.errors import UsageError
 from saccade.search import forced
 from saccade.systems import transformer
@@ -122,7 +123,7 @@ def test_its_cached_steps_are_its_loss(keys: dict[str, str], kernels: str, monke
     targets = rows()[1]
     with torch.no_grad():
         log_probs = whole(one, given, monkeypatch).split(given.target_lengths.tolist())
-        found = forced(one, one.read(given.source, given.source_lengths), targets, looks=True)
+        found = forced(one, one.read(given.source, given.source_lengths), targets, start=START, looks=True)
     for told, wanted, text in zip(found, log_probs, targets, strict=True):
         chosen = wanted.gather(1, torch.tensor(text)[:, None])[:, 0]
         torch.testing.assert_close(told.log_probs, chosen, atol=1e-5, rtol=1e-5)
@@ -131,11 +132,12 @@ def test_its_cached_steps_are_its_loss(keys: dict[str, str], kernels: str, monke
 @pytest.mark.parametrize("keys", [{"mask": "window(2)"}, {"mask": "strided(2)"}, {"mask": "none"}], ids=str)
 def test_its_steps_look_where_the_mask_lets_them(keys: dict[str, str]) -> None:
     one, given = made(**keys), batch()
-    found = forced(one, one.read(given.source, given.source_lengths), rows()[1], looks=True)
+    found = forced(one, one.read(given.source, given.source_lengths), rows()[1], start=START, looks=True)
     for told, size in zip(found, given.source_lengths.tolist(), strict=True):
         T = len(told.log_probs)
-        for layer in ("layer 1", "layer 2"):
-            read, written = told.looks[layer], told.looks[f"{layer}, written"]
+        assert [look.keys for look in told.looks] == ["input", "written"] * 2
+        for look, before in zip(told.looks[::2], told.looks[1::2], strict=True):
+            read, written = look.weights, before.weights
             torch.testing.assert_close(read.sum(-1), torch.ones(2, T))
             assert read[..., size:].eq(0).all()
             seen = (causal() if one.mask is None else causal() & one.mask).dense(T, T)
@@ -173,7 +175,8 @@ def test_choosing_inputs_copies_no_key_and_no_value() -> None:
         assert before.key.data_ptr() == after.key.data_ptr()
         assert before.value.data_ptr() == after.value.data_ptr()
     targets = rows()[1]
-    whole_found, found = forced(one, memory, targets), forced(one, chosen, [targets[3], targets[0]])
+    whole_found = forced(one, memory, targets, start=START)
+    found = forced(one, chosen, [targets[3], targets[0]], start=START)
     for told, wanted in zip(found, (whole_found[3], whole_found[0]), strict=True):
         torch.testing.assert_close(told.log_probs, wanted.log_probs, atol=1e-6, rtol=1e-6)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from saccade.data import tokenizers
-from saccade.data.graphs import GraphData, both_ways, sparse
+from saccade.data.formats.graph_files import GraphData, both_ways, sparse
 from saccade.errors import DataError, InputError
 from saccade.search import Config as SearchConfig
 from saccade.systems.gat import Config as ModelConfig

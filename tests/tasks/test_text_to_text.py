@@ -15,7 +15,7 @@ import torch
 from saccade.data import tokenizers
 from saccade.data.examples import Pair, Splits
 from saccade.data.text import padded
-from saccade.data.tokenizers import END, UNKNOWN
+from saccade.data.tokenizers import END, START, UNKNOWN
 from saccade.errors import DataError
 from saccade.search import Config as SearchConfig
 from saccade.search import forced, search
@@ -264,15 +264,15 @@ def test_each_group_starts_from_its_own_token(monkeypatch: pytest.MonkeyPatch) -
     first = task.corpus(pairs).batch([0, 1, 2, 3]).first
     assert first is not None
     assert first.tolist() == [tokens[pair.group] for pair in pairs]
-    asked: list[list[int]] = []
+    asked: list[int] = []
 
-    def spy(*given: Any, first: list[int], **words: Any) -> Any:
-        asked.append(first)
-        return search(*given, first=first, **words)
+    def spy(*given: Any, start: int, **words: Any) -> Any:
+        asked.append(start)
+        return search(*given, start=start, **words)
 
     monkeypatch.setattr(text_to_text, "search", spy)
     list(task.predict(model(task), ["ein", "alt"], GREEDY, groups=("fr", "de")))
-    assert asked == [[tokens["fr"]] * 2, [tokens["de"]] * 2]
+    assert asked == [tokens["fr"], tokens["de"]]
 
 
 def test_groups_add_up_to_the_whole() -> None:
@@ -328,7 +328,7 @@ def test_perplexity_is_of_the_mean_over_the_tokens_of_each_group(metric: Literal
     for pair in PAIRS:
         source, lengths = padded([task.source.encode(pair.source)])
         answer = [*task.target.encode(pair.target), END]
-        logs = forced(made, made.read(source, lengths), [answer])[0].log_probs
+        logs = forced(made, made.read(source, lengths), [answer], start=START)[0].log_probs
         for name in {"all", pair.group}:
             losses.setdefault(name, []).extend((-logs).tolist())
     scores = task.evaluate(made, PAIRS, GREEDY)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.training.checkpoints import Checkpoint, Checkpoints
+from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 
 Tensors = dict[str, dict[str, Tensor]]
 

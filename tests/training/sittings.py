@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.training.checkpoints import Checkpoints
+from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.progress import Quiet
 from saccade.training.trainer import Report
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from saccade.errors import DataError, SaccadeError, UsageError
-from saccade.training.checkpoints import Checkpoints
+from saccade.training.checkpoints.store import Checkpoints
 from tests.training.saves import equal, hidden, is_whole, save, tensors_of
 
 DTYPES = [

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from saccade.errors import DataError
-from saccade.training import documents
-from saccade.training.checkpoints import Checkpoints
-from saccade.training.shelf import pointer_text
+from saccade.training.checkpoints import strict_json
+from saccade.training.checkpoints.store import Checkpoints
+from saccade.training.checkpoints.listing import pointer_text
 from tests.training.saves import is_whole, save, scratch
 
 FILES = ["model.safetensors", "optimizer.safetensors", "random.safetensors", "state.json", "MANIFEST.json"]
@@ -233,10 +233,10 @@ def test_damaged_pointer(copy: Path, pointer: str) -> None:
 
 def resealed(folder: Path, name: str, data: bytes, **entries: Any) -> None:
     """Put bytes in the place of a file and make the manifest agree, as somebody who means harm would."""
-    manifest = json.loads(documents.unseal((folder / "MANIFEST.json").read_bytes()))
+    manifest = json.loads(strict_json.unseal((folder / "MANIFEST.json").read_bytes()))
     (folder / name).write_bytes(data)
     manifest["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-    (folder / "MANIFEST.json").write_bytes(documents.seal(json.dumps(manifest | entries).encode()))
+    (folder / "MANIFEST.json").write_bytes(strict_json.seal(json.dumps(manifest | entries).encode()))
 
 
 def header(table: Any, data: bytes = bytes(16)) -> bytes:

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 from saccade.errors import SaccadeError
-from saccade.training import checkpoints as module
-from saccade.training import files
-from saccade.training.checkpoints import Checkpoints
+from saccade.training.checkpoints import store as module
+from saccade.training import durable_files
+from saccade.training.checkpoints.store import Checkpoints
 from tests.training.saves import end, hidden, is_whole, save, scratch, start
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")

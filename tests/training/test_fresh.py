@@ -14,8 +14,8 @@ from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_marian
 from saccade.tasks.text_to_text import Task
 from saccade.training import fresh as module
-from saccade.training import shelf
-from saccade.training.checkpoints import Checkpoints
+from saccade.training.checkpoints import listing
+from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
 from saccade.training.run import Run
@@ -154,7 +154,7 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
 def test_a_manifest_leads_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "precious").write_text("mine")
     train(tmp_path / "run", OLD, Quiet())
-    real = shelf.published
+    real = listing.published
     monkeypatch.setattr(shelf, "published", lambda folder: [_with(entry, "../precious") for entry in real(folder)])
     assert "../precious" not in module.owned(tmp_path / "run")
 
@@ -234,7 +234,7 @@ def test_killed_before_the_swap(when: str, tmp_path: Path, monkeypatch: pytest.M
         if when == "fit":
             monkeypatch.setattr(Task, "corpus", die)
         if when == "saving":
-            monkeypatch.setattr("saccade.training.checkpoints.stored.write_all", die)
+            monkeypatch.setattr("saccade.training.checkpoints.store.stored.write_all", die)
         if when == "saved":
             monkeypatch.setattr(module, "take_place", die)
         train(tmp_path, NEW, Dying(), fresh=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from saccade.training import checkpoints as module
-from saccade.training import shelf
-from saccade.training.checkpoints import Checkpoints
+from saccade.training.checkpoints import store as module
+from saccade.training.checkpoints import listing
+from saccade.training.checkpoints.store import Checkpoints
 from tests.training.saves import die, end, hidden, is_whole, save, scratch, start
 
 pytestmark = [
@@ -101,7 +101,7 @@ def test_killed_after_each_write_sync_and_rename(case: str, tmp_path: Path, monk
         assert require_safe(checkpoints, case) in outcomes, name
         assert not checkpoints.folder.exists() or hidden(checkpoints) == [], name
         if checkpoints.steps():
-            assert shelf.pointed(checkpoints.folder, "LAST") == checkpoints.load().path.name, name
+            assert listing.pointed(checkpoints.folder, "LAST") == checkpoints.load().path.name, name
         require_same_after_repeating(run, tmp_path / "recorded", case)
     assert len(outcomes) == 2, "the old before, the new after"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from saccade.data.batches import Integers, plan
-from saccade.data.dates import load
+from saccade.data.sets.dates import load
 from saccade.tasks.text_to_text import Task
-from saccade.training import checkpoints
+from saccade.training.checkpoints import store
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
 from saccade.training.settings import Settings
@@ -65,7 +65,7 @@ def test_split_run_is_the_whole_run(place: str, whole: dict[str, str], tmp_path:
         assert stop.value.exit_code == 130
 
     assert ended(forked(interrupted)) == 0
-    assert checkpoints.Checkpoints(tmp_path).steps()[-1] == step
+    assert store.Checkpoints(tmp_path).steps()[-1] == step
     assert ended(in_child(tmp_path, settings, resume=True)) == 0
     assert contents(tmp_path) == whole
 
@@ -113,7 +113,7 @@ def test_killed_inside_a_save(whole: dict[str, str], tmp_path: Path, monkeypatch
 
         def work(run: Path = run, point: int = points) -> None:
             saves, passed = [0], [0]
-            real = checkpoints.Checkpoints.save
+            real = store.Checkpoints.save
 
             def save(self: object, *args: object, **options: object) -> object:
                 saves[0] += 1
@@ -127,7 +127,7 @@ def test_killed_inside_a_save(whole: dict[str, str], tmp_path: Path, monkeypatch
                     passed[0] += 1
 
             monkeypatch.setattr(checkpoints, "_at", at)
-            monkeypatch.setattr(checkpoints.Checkpoints, "save", save)
+            monkeypatch.setattr(store.Checkpoints, "save", save)
             train(run, settings, Quiet())
 
         status = ended(forked(work))
@@ -135,7 +135,7 @@ def test_killed_inside_a_save(whole: dict[str, str], tmp_path: Path, monkeypatch
             break
         assert status == -signal.SIGKILL
         # The first save was acknowledged: it, or the one that was being made, must be there.
-        assert checkpoints.Checkpoints(run).load("last").step >= settings.train.save_every
+        assert store.Checkpoints(run).load("last").step >= settings.train.save_every
         assert ended(in_child(run, settings, resume=True)) == 0
         assert contents(run) == whole
         points += 1
@@ -173,6 +173,6 @@ def test_an_interruption_does_not_change_the_average(tmp_path: Path) -> None:
     assert ended(in_child(tmp_path / "whole", chosen)) == 0
     assert ended(forked(interrupted)) == 0
     assert ended(in_child(tmp_path / "split", chosen, resume=True)) == 0
-    steps = [checkpoints.Checkpoints(tmp_path / name).steps() for name in ("whole", "split")]
+    steps = [store.Checkpoints(tmp_path / name).steps() for name in ("whole", "split")]
     assert steps[0] == steps[1]
     assert len(steps[0]) >= 3

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from saccade.errors import DataError, UsageError
-from saccade.training.checkpoints import Checkpoints
+from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.fresh import LEARNED
 from saccade.training.progress import Quiet
 from saccade.training.run import Run

@@ -9,11 +9,11 @@ import pytest
 from saccade.data.examples import Bag, Pair, Picture, Splits
 from saccade.errors import DataError
 from saccade.tasks import image_to_label
-from saccade.training.cells import scored
+from saccade.experiments.cell import scored
 from saccade.training.progress import Quiet
 from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
-from saccade.training.soundness import learned
+from saccade.training.bad_examples import learned
 from saccade.training.train import train
 
 from .sittings import Noted

@@ -10,11 +10,11 @@ import pytest
 
 from saccade import recipes, systems
 from saccade.errors import UsageError
-from saccade.training import tables
-from saccade.training.cells import Cell, minutes
+from saccade.experiments import table
+from saccade.experiments.cell import Cell, minutes
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
-from saccade.training.tables import Grid, Line, Row
+from saccade.experiments.table import Grid, Line, Row
 
 from .runs import StopAt, tiny
 
@@ -74,7 +74,7 @@ def cell(grid: Grid, slug: str, *words: str) -> Cell:
 
 
 def test_rows_differ_in_what_they_say(tmp_path: Path) -> None:
-    grid = tables.read(written(tmp_path))
+    grid = table.read(written(tmp_path))
     common, longer = cell(grid, "as-it-is").settings, cell(grid, "longer").settings
     assert (common.model.hidden, common.train.steps, common.model.embedding) == (16, 40, 64)
     assert (longer.model.hidden, longer.train.steps, longer.model.embedding) == (20, 80, 64)
@@ -82,7 +82,7 @@ def test_rows_differ_in_what_they_say(tmp_path: Path) -> None:
 
 
 def test_another_system_brings_its_own_model(tmp_path: Path) -> None:
-    grid = tables.read(written(tmp_path))
+    grid = table.read(written(tmp_path))
     other = cell(grid, "another-system").settings
     assert (other.system, other.dataset, other.train.steps) == ("seq2seq", "dates", 40)
     assert other.model == systems.load("seq2seq").Config()
@@ -92,7 +92,7 @@ def test_another_system_brings_its_own_model(tmp_path: Path) -> None:
 
 
 def test_every_seed_has_its_run_and_the_same_row_shares_it(tmp_path: Path) -> None:
-    grid = tables.read(written(tmp_path))
+    grid = table.read(written(tmp_path))
     cells = grid.cells(grid.row[1], 3, [], Path("out"))
     assert [str(cell.path) for cell in cells] == [f"out/longer/seed-{seed}" for seed in range(3)]
     assert [cell.settings.train.seed for cell in cells] == [0, 1, 2]
@@ -101,7 +101,7 @@ def test_every_seed_has_its_run_and_the_same_row_shares_it(tmp_path: Path) -> No
 
 def test_a_row_may_have_seeds_of_its_own_and_a_fold_that_counts_with_them(tmp_path: Path) -> None:
     text = TABLE.replace('name = "Longer"', 'name = "Longer"\nseeds = 4\nfold = "train.patience"')
-    grid = tables.read(written(tmp_path, text))
+    grid = table.read(written(tmp_path, text))
     cells = grid.cells(grid.row[1], None, [], Path("out"))
     assert [cell.settings.train.patience for cell in cells] == [0, 1, 2, 3]
     assert [cell.settings.train.seed for cell in cells] == [0, 1, 2, 3]
@@ -111,7 +111,7 @@ def test_a_row_may_have_seeds_of_its_own_and_a_fold_that_counts_with_them(tmp_pa
 
 @pytest.mark.parametrize("name", recipes.tables())
 def test_packaged_tables_can_be_trained(name: str) -> None:
-    grid = tables.read(name)
+    grid = table.read(name)
     for row in grid.row:
         settings = grid.cells(row, 1, [], Path("out"))[0].settings
         module = systems.load(settings.system)
@@ -121,7 +121,7 @@ def test_packaged_tables_can_be_trained(name: str) -> None:
 @pytest.mark.skipif(not DOCS.exists(), reason="installed without the repository")
 def test_documented_table_can_be_read(tmp_path: Path) -> None:
     example = DOCS.read_text().partition("## Tables")[2].partition("```toml\n")[2].partition("```")[0]
-    grid = tables.read(written(tmp_path, example))
+    grid = table.read(written(tmp_path, example))
     found = [grid.cells(row, 1, [], Path("out"))[0] for row in grid.row]
     assert [str(cell.path) for cell in found] == [f"out/{slug}/seed-0" for slug in ("dot", "general", "general")]
     assert [cell.settings.model.score for cell in found] == ["dot", "general", "general"]
@@ -142,7 +142,7 @@ def test_documented_table_can_be_read(tmp_path: Path) -> None:
 )
 def test_wrong_tables(text: str, words: tuple[str, ...], tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
-        tables.read(written(tmp_path, text))
+        table.read(written(tmp_path, text))
     assert all(word in str(error.value) for word in words), error.value
 
 
@@ -150,14 +150,14 @@ def test_a_row_may_show_the_score_of_one_group(tmp_path: Path) -> None:
     whole = Cell(tmp_path / "whole", "a", 0, tiny("train.steps=2"))
     kept = whole.complete("test", Quiet())
     grid = Grid(about="", metric="loss", row=(Row(name="a"), Row(name="b", part="tagged"), Row(name="c", part="taged")))
-    values = [tables.line(grid, row, [whole]).values[0] for row in grid.row[:2]]
+    values = [table.line(grid, row, [whole]).values[0] for row in grid.row[:2]]
     assert values == [kept["scores"]["all"]["loss"], kept["scores"]["tagged"]["loss"]]
     with pytest.raises(UsageError, match="did you mean 'tagged'"):
-        tables.line(grid, grid.row[2], [whole])
+        table.line(grid, grid.row[2], [whole])
 
 
 def test_wrong_words_name_their_row(tmp_path: Path) -> None:
-    grid = tables.read(written(tmp_path))
+    grid = table.read(written(tmp_path))
     with pytest.raises(UsageError, match=r"^row another-system: .*'reach'"):
         cell(grid, "another-system", "model.reach=3")
     with pytest.raises(UsageError, match=r"train.seed.*--seeds"):

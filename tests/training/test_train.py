@@ -18,7 +18,7 @@ from saccade.errors import DataError, UsageError
 from saccade.kernels import runtime
 from saccade.systems import bahdanau
 from saccade.tasks.text_to_text import Task
-from saccade.training.checkpoints import Checkpoints
+from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
 from saccade.training.run import Run, average

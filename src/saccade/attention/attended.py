@@ -85,6 +85,8 @@ def _indices(index: Index, size: int, device: torch.device) -> Tensor:
     everything = torch.arange(size, device=device)
     if index is None:
         return everything
+    if isinstance(index, list):
+        index = torch.tensor(index, dtype=torch.int64).to(device)
     try:
         return everything[index].reshape(-1)
     except IndexError:

@@ -7,7 +7,7 @@ A `Graph` of it is sorted once for many calls; it may have a self loop at every 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -36,7 +36,7 @@ class AttendedEdges:
     graph: Graph
     normalize: Normalizer
     look: Callable[[], tuple[Tensor, Tensor]] = field(repr=False)
-    """Scores and weights of all edges of the graph; asked once."""
+    """Scores and weights of all edges of the graph."""
 
     def __repr__(self) -> str:
         sizes = f"context={tuple(self.context.shape)}, edges={self.edge_index.shape[1]}"
@@ -52,27 +52,23 @@ class AttendedEdges:
 
         A self loop that was listed, and replaced by the one that was added, weighs 0 here.
         """
-        return self.graph.of_listed(self._seen[1])
+        return self.graph.of_listed(self.look()[1])
 
     def loops(self) -> Float[Tensor, "... N"]:
         """The weight of the self loop that was added to each node; 0 if none was."""
-        return self.graph.of_loops(self._seen[1])
+        return self.graph.of_loops(self.look()[1])
 
     def entropy(self) -> Float[Tensor, "... N"]:
         """How spread out the edges into each target are, in nats; self loops count."""
-        return self._segments().collect(torch.special.entr(self._seen[1]))
+        return self._segments().collect(torch.special.entr(self.look()[1]))
 
     def mass(self) -> Float[Tensor, "... K"]:
         """How much each source was looked at; self loops count."""
-        return Segments(self.graph.edge_index[0], self.graph.sources).collect(self._seen[1])
+        return Segments(self.graph.edge_index[0], self.graph.sources).collect(self.look()[1])
 
     def log_prob(self) -> Float[Tensor, "... N"]:
         """Log-probability of the edges that hard attention drew, one number a target."""
-        return self.normalize.log_prob(*self._seen, self._segments())
-
-    @cached_property
-    def _seen(self) -> tuple[Tensor, Tensor]:
-        return self.look()
+        return self.normalize.log_prob(*self.look(), self._segments())
 
     def _segments(self) -> Segments:
         return Segments(self.graph.edge_index[1], self.graph.nodes)
@@ -109,10 +105,7 @@ def attend_edges(
     value, bad_value = clean(value)
     saw = _saw_spoiled(bad_query, either(bad_key, bad_value), at, open_, Segments(at.query, graph.nodes))
     query, key = query if asked else score.queries(query), key if known else score.keys(key)
-
-    def look() -> tuple[Tensor, Tensor]:
-        return _look(query, key, at, score, normalize, mask, leading)
-
+    look = partial(_look, query, key, at, score, normalize, mask, leading)
     if mask is None and isinstance(normalize, Softmax):
         context = score.pool_edges(query, key, value, graph, offset, dropout)
     else:
@@ -157,10 +150,14 @@ def _spoil(found: tuple[Tensor, Tensor], saw: Tensor | None, at: Positions, dtyp
     return scores.to(dtype), weights.to(dtype)
 
 
-def bags(sizes: Int[Tensor, " B"]) -> Int[Tensor, "2 E"]:
-    """Edges that let query b look at the instances of bag b, where the bags' instances stand one after the other."""
-    target = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
-    return torch.stack((torch.arange(len(target), device=sizes.device), target))
+def bags(sizes: Int[Tensor, " B"], instances: int | None = None) -> Int[Tensor, "2 E"]:
+    """Edges that let query b look at the instances of bag b, where the bags' instances stand one after the other.
+
+    With the number of `instances` of all bags, the host need not read it from an accelerator.
+    """
+    bag = torch.arange(sizes.shape[0], device=sizes.device)
+    target = torch.repeat_interleave(bag, sizes, output_size=instances)
+    return torch.stack((torch.arange(target.shape[0], device=sizes.device), target))
 
 
 def _saw_spoiled(

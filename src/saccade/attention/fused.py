@@ -37,7 +37,8 @@ class Block(NamedTuple):
 
 def softmax_pool(block: Block) -> Tensor:
     """Context (…, Q, V) of one block; rows with nothing allowed give zeros."""
-    short = block.query.shape[-2] * block.key.shape[-2] <= SHORT_PAIRS
+    # What is exported may have sizes that are not known yet: nothing can depend on them.
+    short = torch.compiler.is_exporting() or block.query.shape[-2] * block.key.shape[-2] <= SHORT_PAIRS
     plain = block.bias is None and block.scale > 0 and not (block.causal and block.allowed is not None)
     if short and plain and heads_on(*block[:3]):
         scale, allowed = block.scale, block.allowed
@@ -90,7 +91,8 @@ def _plain(block: Block) -> Tensor:
         triangle = flat[0].new_full((block.query.shape[-2], block.key.shape[-2]), -math.inf).triu(1)
         bias = triangle if bias is None else bias + triangle
     learns = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (*flat, bias))
-    if learns or traced() or block.dropout > 0 or (bias is not None and bias.dim() > 2):
+    small = flat[0].is_cpu and not traced() and (bias is None or bias.dim() == 2)
+    if learns or block.dropout > 0 or not small:
         context = _whole(flat[0], flat[1], flat[2], block.scale, bias, leading, block.dropout)
     else:
         context = _piecewise(flat[0], flat[1], flat[2], block.scale, bias)
@@ -134,6 +136,8 @@ def _closed(bias: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 def drop(weights: Tensor, chance: float) -> Tensor:
-    """Dropout in steps of 1/65536, five times as quick as torch's own on a CPU."""
+    """Dropout in steps of 1/65536, five times as quick as torch's own on a CPU; a graph that is compiled has torch's own."""
+    if torch.compiler.is_compiling():
+        return F.dropout(weights, chance)
     kept = chances.kept(1, weights.numel(), chance, weights.device).view(weights.shape)
     return weights * kept.to(weights.dtype).mul_(chances.rounded(chance)[1])

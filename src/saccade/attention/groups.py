@@ -98,7 +98,8 @@ class Segments(Group):
         """The cumulative sum among the segment's edges, in the order in which they are listed."""
         order = self.target.argsort(stable=True)
         sums = widened(values)[..., order].cumsum(-1)
-        starts = self.target.bincount(minlength=self.count).cumsum(0) - self.target.bincount(minlength=self.count)
+        sizes = order.new_zeros(self.count).index_add(0, self.target, torch.ones_like(order))
+        starts = sizes.cumsum(0) - sizes
         before = torch.nn.functional.pad(sums, (1, 0))[..., starts][..., self.target]
         return (sums[..., order.argsort()] - before).to(values.dtype)
 

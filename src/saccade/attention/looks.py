@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Union
 
+import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
@@ -78,7 +79,9 @@ def looking(module: nn.Module) -> Iterator[Looks]:
 
 
 def record(look: Look) -> None:
-    """Called by the operator on every look."""
+    """Called by the operator on every look. A graph that torch compiles or exports computes outputs alone."""
+    if torch.compiler.is_compiling():
+        return
     looks = _recording.get()
     if looks is not None:
         looks.add(look)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from saccade.attention.live import live
 from saccade.attention.positions import Positions
 from saccade.errors import SaccadeError, ShapeError, UnknownName, UsageError
 
@@ -56,9 +57,9 @@ class Mask(ABC):
     def __bool__(self) -> bool:
         raise SaccadeError("a mask is neither true nor false: join masks with &, and ask `mask is not None`")
 
-    def dense(self, queries: int, keys: int, leading: int = 0) -> Tensor:
+    def dense(self, queries: int, keys: int, leading: int = 0, device: torch.device | None = None) -> Tensor:
         """The whole mask as booleans that broadcast to (…, queries, keys)."""
-        return self.allows(Positions(queries, keys, leading))
+        return self.allows(Positions(queries, keys, leading, device=device))
 
     def picture(self, queries: int, keys: int | None = None) -> str:
         """A drawing, one line a query: ■ may look, · may not. Of a batch, the first sample."""
@@ -84,7 +85,7 @@ class Joined(Mask):
         return any(mask.has_factor() for mask in self.masks)
 
     def factor(self, at: Positions) -> Tensor | None:
-        factors = [factor for mask in self.masks if (factor := mask.factor(at)) is not None]
+        factors = [factor for factor in [mask.factor(at) for mask in self.masks] if factor is not None]
         return None if not factors else torch.stack(torch.broadcast_tensors(*factors)).prod(0)
 
     def span(self, first: int, last: int, keys: int) -> tuple[int, int]:
@@ -92,10 +93,11 @@ class Joined(Mask):
         return max(low for low, _ in spans), min(high for _, high in spans)
 
     def band(self) -> int | None:
-        return min((band for mask in self.masks if (band := mask.band()) is not None), default=None)
+        bands = [band for band in [mask.band() for mask in self.masks] if band is not None]
+        return min(bands) if bands else None
 
     def live(self, keys: int, leading: int, device: torch.device) -> Tensor | None:
-        lives = [live for mask in self.masks if (live := mask.live(keys, leading, device)) is not None]
+        lives = [mark for mark in [mask.live(keys, leading, device) for mask in self.masks] if mark is not None]
         return None if not lives else torch.stack(torch.broadcast_tensors(*lives)).all(0)
 
     def parts(self) -> tuple[Mask, ...]:
@@ -185,11 +187,11 @@ class Lengths(Mask):
     lengths: Tensor
 
     def allows(self, at: Positions) -> Tensor:
-        return at.key < at.per_sample(self.lengths)
+        return at.key < at.per_sample(self.lengths.to(at.key.device))
 
     def live(self, keys: int, leading: int, device: torch.device) -> Tensor:
-        spread = self.lengths.reshape(*self.lengths.shape, *[1] * (leading - self.lengths.dim() + 1))
-        return torch.arange(keys, device=device) < spread
+        counts = self.lengths.to(device)
+        return live(counts.reshape((*counts.shape, *[1] * (leading - counts.dim()))), keys)
 
     def __str__(self) -> str:
         shown = [str(length) for length in self.lengths.flatten().tolist()]
@@ -246,7 +248,10 @@ def fixed(block: int, summary: int = 1) -> Mask:
 
 
 def lengths(lengths: Tensor | list[int]) -> Mask:
-    """Sample b sees its first lengths[b] keys; the first dimensions of the batch, (B) or (B, H)."""
+    """Sample b sees its first lengths[b] keys; the first dimensions of the batch, (B) or (B, H).
+
+    Lengths of another device than the keys', such as those of a list, are copied there in each call.
+    """
     counts = torch.as_tensor(lengths)
     if counts.is_floating_point() or counts.dtype == torch.bool:
         raise ShapeError(f"lengths must be whole numbers, got {counts.dtype}")

@@ -159,7 +159,7 @@ def make_normalizer(name: str) -> Normalizer:
 
 @cache
 def _named(name: str, kind: Any) -> Normalizer:
-    """One object serves all calls that only name it: it has no state. `kind` is there to notice a new entry."""
+    """One object serves all calls that only name it: it has no state. `kind` is there so that a new entry is noticed."""
     return make_normalizer(name)
 
 
@@ -167,6 +167,8 @@ def as_normalizer(normalize: Normalizer | str, logarithmic: bool) -> Normalizer:
     """The normalizer itself, or the one of this name, for scores that are a kernel's logarithm or not."""
     if not isinstance(normalize, Normalizer | str):
         raise SaccadeError(f"normalize must be a Normalizer such as Softmax(), or a name, got {type(normalize).__name__}")
-    kind: Any = None if isinstance(normalize, Normalizer) else NORMALIZERS.get(normalize)
-    made = normalize if isinstance(normalize, Normalizer) else _named(normalize, kind)
+    if isinstance(normalize, Normalizer):
+        made = normalize
+    else:
+        made = make_normalizer(normalize) if torch.compiler.is_compiling() else _named(normalize, NORMALIZERS.get(normalize))
     return made.on_logarithms() if logarithmic else made

@@ -138,15 +138,10 @@ def _saw_spoiled(scene: Scene, query: Tensor | None, key: Tensor | None, value: 
     spoiled = either(key, value)
     if (query is None and spoiled is None) or scene.keys == 0:
         return None
-    everything = torch.ones(1, scene.keys, dtype=torch.bool, device=scene.query.device)
-    rows = []
-    for block, _ in scene.blocks():
-        at = scene.at(block)
-        seen = everything if scene.mask is None else scene.mask.allows(at)
-        seen = seen.expand(*scene.query.shape[:-2], len(at.rows), scene.keys)
-        row = torch.zeros_like(seen[..., 0]) if spoiled is None else (seen & spoiled[..., None, :]).any(-1)
-        rows.append(row if query is None else row | (query[..., block] & seen.any(-1)))
-    return torch.cat(rows, -1)
+    saw = None if spoiled is None else scene.sees(spoiled)
+    if query is None:
+        return saw
+    return either(saw, query & scene.sees(torch.ones(scene.keys, dtype=torch.bool, device=query.device)))
 
 
 def check_dropout(chance: float) -> None:
@@ -192,7 +187,8 @@ def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
     # Dropout needs the weights themselves, of which long sequences have too many.
     long = dropout > 0 and scene.queries * scene.keys > SHORT_PAIRS
     whole = fold.bias is None and not long
-    if whole and all(isinstance(part, Causal) for part in parts) and scene.queries in (1, scene.keys):
+    exporting = torch.compiler.is_exporting()
+    if whole and not exporting and all(isinstance(part, Causal) for part in parts) and scene.queries in (1, scene.keys):
         causal = bool(parts) and scene.queries > 1
         return softmax_pool(Block(query, key, value, fold.scale, causal=causal, dropout=dropout))
     if whole and scene.mask is not None and all(isinstance(part, Lengths) for part in parts):
@@ -249,7 +245,7 @@ def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
 
 def _pooled(scene: Scene, value: Tensor) -> Tensor | None:
     """The score's own kernel from scores to context, where it has one and the mask is but padding, or leaves one out."""
-    if type(scene.score).pool is Score.pool or not isinstance(scene.normalize, Softmax):
+    if traced() or type(scene.score).pool is Score.pool or not isinstance(scene.normalize, Softmax):
         return None
     parts = () if scene.mask is None else scene.mask.parts()
     if not all(isinstance(part, Lengths | Others) for part in parts):

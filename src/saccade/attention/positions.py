@@ -1,7 +1,5 @@
 """Where the pairs that are being scored stand: which queries, which keys, which samples and heads."""
 
-from functools import cached_property
-
 import torch
 from torch import Tensor
 
@@ -47,22 +45,24 @@ class Positions:
         """One pair an edge: the query at `target` looks at the key at `source`."""
         return cls(queries, keys, leading, rows=target, columns=source, on_edges=True, offset=offset)
 
-    @cached_property
+    @property
     def rows(self) -> Tensor:
         """Index of each query among the queries."""
-        rows = self._rows
-        return rows if isinstance(rows, Tensor) else torch.arange(self.queries, device=self._device)[rows]
+        if not isinstance(self._rows, Tensor):
+            self._rows = torch.arange(self.queries, device=self._device)[self._rows]
+        return self._rows
 
-    @cached_property
+    @property
     def query(self) -> Tensor:
         """Position of each query, on the scale of the keys."""
         return self.rows if self.on_edges else self.rows[:, None] + (self.keys - self.queries)
 
-    @cached_property
+    @property
     def key(self) -> Tensor:
         """Position of each key."""
-        columns = self._columns
-        return columns if isinstance(columns, Tensor) else torch.arange(self.keys, device=self._device)[columns]
+        if not isinstance(self._columns, Tensor):
+            self._columns = torch.arange(self.keys, device=self._device)[self._columns]
+        return self._columns
 
     def per_sample(self, value: Tensor) -> Tensor:
         """Align one value a sample, (B), (B,H), …, with the scores."""

@@ -20,9 +20,9 @@ _found: WeakIdKeyDictionary = WeakIdKeyDictionary()
 def finite(*tensors: Tensor) -> bool:
     """Whether all numbers are known to be finite, at the price of one pass over them (a sum that overflows counts as not).
 
-    While torch traces, numbers cannot be asked for: nothing is known then.
+    Nothing is known while torch traces, nor on an accelerator, for whose numbers the host would have to wait.
     """
-    return not traced() and all(math.isfinite(tensor.detach().sum()) for tensor in tensors)
+    return not traced() and all(tensor.is_cpu and math.isfinite(tensor.detach().sum()) for tensor in tensors)
 
 
 def still_finite(*tensors: Tensor) -> bool:
@@ -42,7 +42,7 @@ def _still_finite(tensor: Tensor) -> bool:
 
 
 def clean(vectors: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Vectors with zeros for those that are not finite, and which those were (None: none)."""
+    """Vectors with zeros for those that are not finite, and which those were (None: none are known to be)."""
     if finite(vectors):
         return vectors, None
     spoiled = ~vectors.detach().isfinite().all(-1)

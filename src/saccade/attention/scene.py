@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention.groups import OpenRows, Rows
-from saccade.attention.masks import Mask
+from saccade.attention.masks import Causal, Lengths, Mask
 from saccade.attention.normalizers import Normalizer
 from saccade.attention.positions import Positions
 from saccade.attention.score import Score
@@ -101,12 +101,34 @@ class Scene:
         weights = self.weights(rows)
         return weights if self.spoiled is None else torch.where(self.spoiled[..., rows, None], math.nan, weights)
 
+    def sees(self, marked: Tensor) -> Tensor:
+        """(…, Q): whether each query may look at one of the marked keys, (…, K)."""
+        parts = () if self.mask is None else self.mask.parts()
+        if all(isinstance(part, Causal | Lengths) for part in parts):
+            return self._sees_before(marked, any(isinstance(part, Causal) for part in parts))
+        assert self.mask is not None
+        rows = [(self.mask.allows(self.at(block)) & marked[..., None, :]).any(-1) for block, _ in self.blocks()]
+        return torch.cat([row.expand(*self.query.shape[:-2], -1) for row in rows], -1)
+
+    def _sees_before(self, marked: Tensor, causal: bool) -> Tensor:
+        """The same without a matrix of pairs, under a mask of lengths, which may be causal."""
+        leading, device = self.query.shape[:-2], self.query.device
+        live = None if self.mask is None else self.mask.live(self.keys, len(leading), device)
+        marked = (marked if live is None else marked & live).expand(*leading, -1)
+        if not causal:
+            return marked.any(-1, keepdim=True).expand(*leading, self.queries)
+        before = torch.nn.functional.pad(marked.cumsum(-1) > 0, (1, 0))
+        return before[..., (self.at().query[:, 0] + 1).clamp(min=0)]
+
     def fits(self) -> bool:
         """Whether all rows make one block."""
-        return self._rows_in_budget() >= self.queries
+        return torch.compiler.is_exporting() or self._rows_in_budget() >= self.queries
 
     def blocks(self, rows: int | None = None) -> Iterator[tuple[slice, slice]]:
         """Rows, a bounded number at a time, each with the range of columns that the mask may open to them."""
+        if torch.compiler.is_exporting():  # sizes may not be known yet
+            yield slice(0, self.queries), slice(0, self.keys)
+            return
         size = max(1, rows or self._rows_in_budget())
         for first in range(0, self.queries, size):
             last = min(first + size, self.queries)

@@ -126,6 +126,8 @@ class Perceptron(Score):
         return torch.tanh(query + key) @ self.vector
 
     def forward(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
+        if torch.compiler.is_exporting():  # into torch's own operators
+            return super().forward(query, key, at)
         if query.dim() == key.dim() == 3 and query.shape[0] == key.shape[0]:
             return additive_scores(query, key, self.vector)
         leading = joint_leading(query, key)
@@ -135,7 +137,7 @@ class Perceptron(Score):
     def pool(self, query: Tensor, key: Tensor, value: Tensor, live: Tensor | None, others: bool) -> Tensor | None:
         if others or not pooling_on(query, key, value, self.vector):
             return None
-        live = torch.ones(key.shape[:2], dtype=torch.bool) if live is None else live.expand(key.shape[:2])
+        live = torch.ones(key.shape[:2], dtype=torch.bool, device=key.device) if live is None else live.expand(key.shape[:2])
         return additive_pool(query, key, self.vector, value, live)
 
 
@@ -361,18 +363,21 @@ def as_score(score: Score | str) -> Score:
     if not isinstance(score, str):
         raise ShapeError(f"score must be a Score such as ScaledDot(), or a name, got {_told(score)}")
     kind: Any = SCORES.get(score)
-    return _named(score, kind)
+    return (_made if torch.compiler.is_compiling() else _named)(score, kind)
 
 
 def _told(thing: object) -> str:
     return f"the class {thing.__name__}: make one of it" if isinstance(thing, type) else type(thing).__name__
 
 
-@cache
-def _named(name: str, kind: Any) -> Score:
-    """One object serves all calls that only name it: it has no state. `kind` is there to notice a new entry."""
+def _made(name: str, kind: Any) -> Score:
+    """The score of this name; `kind` is there so that the cache notices a new entry."""
     made = make_score(name, query_width=1, key_width=1, keys=1)
     if next(made.parameters(), None) is not None:
         kind_name = type(made).__name__
         raise ShapeError(f"score {name!r} has parameters of its own: pass a module, {kind_name}(…), instead of the name")
     return made
+
+
+# One object serves all calls that only name it: it has no state.
+_named = cache(_made)

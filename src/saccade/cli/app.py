@@ -28,6 +28,7 @@ Drawings = Annotated[
     list[Path] | None,
     typer.Option("--out", "-o", help="Draw --lengths as .svg, .png or .html; may be given more than once."),
 ]
+Device = Annotated[str, typer.Option("--device", help="Where to compute: auto, cpu, cuda, cuda:1, mps, xpu.")]
 Which = Annotated[str | None, typer.Option("--checkpoint", help="best, last, average or a step; else the best there is.")]
 
 
@@ -86,6 +87,7 @@ def evaluate(
     ] = False,
     out: Drawings = None,
     checkpoint: Which = None,
+    device: Device = "auto",
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
@@ -99,6 +101,7 @@ def evaluate(
         data,
         checkpoint,
         data_dir=data_dir,
+        device=device,
         machine=json,
         lengths=lengths,
         int8=int8,
@@ -118,6 +121,7 @@ def predict(
         bool, typer.Option("--scores", help="Put the log-probability and a tab before each text.", metavar="")
     ] = False,
     checkpoint: Which = None,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Write an output line for each input line, in order: echo '<en_US> 3/4/18' | saccade predict runs/dates."""
@@ -125,7 +129,7 @@ def predict(
 
     if "=" in file and not Path(file).exists():  # a setting in the place of the file
         words, file = [file, *(words or [])], "-"
-    verbs.predict(run, file, words or [], n_best, checkpoint, scores=scores, machine=json)
+    verbs.predict(run, file, words or [], n_best, checkpoint, device=device, scores=scores, machine=json)
 
 
 @app.command()
@@ -148,6 +152,7 @@ def translate(
         bool, typer.Option("--int8", help="Multiply with 8-bit weights; evaluate --int8 says what they cost.", metavar="")
     ] = False,
     checkpoint: Which = None,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Translate line by line, in order: echo 'ein hund .' | saccade translate runs/multi30k-de-en --beam 5.
@@ -169,6 +174,7 @@ def translate(
         length_penalty=length_penalty,
         scores=scores,
         int8=int8,
+        device=device,
         machine=json,
     )
 
@@ -214,11 +220,24 @@ def look(
         bool | None, typer.Option("--color/--no-color", help="Else what the terminal can do.", metavar="")
     ] = None,
     checkpoint: Which = None,
+    device: Device = "auto",
 ) -> None:
     """See where a model looked: saccade look runs/dates '<de_DE> 3. April 2018' --out look.html."""
     from saccade.cli import verbs
 
-    verbs.look(run, texts, out or [], n_best, checkpoint, to=to, attention=attention, head=head, width=width, color=color)
+    verbs.look(
+        run,
+        texts,
+        out or [],
+        n_best,
+        checkpoint,
+        to=to,
+        attention=attention,
+        head=head,
+        width=width,
+        color=color,
+        device=device,
+    )
 
 
 @app.command()

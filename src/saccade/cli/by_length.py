@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from saccade.errors import UsageError
+from saccade.evaluation.metrics import Metric
 from saccade.view import pictures
 from saccade.view.labels import columns, fit
 from saccade.view.lines import Chart, Series, figure
@@ -27,42 +28,38 @@ def label(row: Mapping[str, float]) -> str:
     return f"{low}" if low == high else f"{low}–{high}"
 
 
-def score(row: Mapping[str, float]) -> float:
-    """BLEU where that is the metric, else the share of right labels or of texts exactly right; all from 0 to 100."""
-    return row["bleu"] if "bleu" in row else 100 * row.get("accuracy", row.get("exact", 0.0))
+def overall(bins: Bins, metric: Metric) -> float:
+    """The mean over all examples of the bins. (BLEU has no such mean.)"""
+    return sum(row[metric.name] * row["examples"] for row in bins) / sum(row["examples"] for row in bins)
 
 
-def metric(bins: Bins) -> str:
-    """What `score` is."""
-    return "BLEU" if "bleu" in bins[0] else "right, %" if "accuracy" in bins[0] else "exactly right, %"
-
-
-def overall(bins: Bins) -> float:
-    """The mean of all bins' examples: the share that is exactly right of the whole. (BLEU has no such mean.)"""
-    return sum(score(row) * row["examples"] for row in bins) / sum(row["examples"] for row in bins)
-
-
-def show_bars(bins: Bins) -> None:
+def show_bars(bins: Bins, metric: Metric) -> None:
     """One run in the terminal."""
+    most = 100 if metric.scale == 100 or metric.name in ("bleu", "chrf") else max([row[metric.name] for row in bins] or [1])
     for row in bins:
-        share = f"{score(row):6.2f}% {'right' if 'accuracy' in row else 'exact'}"
-        shown = f"BLEU {row['bleu']:5.2f}" if "bleu" in row else share
-        bar = "█" * round(BAR * score(row) / 100)
-        print(f"  {f'{label(row)} words':12} {row['examples']:5,.0f} examples  {shown} {bar}")
+        value = row[metric.name] * metric.scale
+        bar = "█" * round(BAR * value / (most or 1))
+        print(
+            f"  {f'{label(row)} words':12} {row['examples']:5,.0f} examples  {metric.label} {metric.show(row[metric.name])} {bar}"
+        )
 
 
-def show_table(runs: Mapping[str, Bins]) -> None:
+def show_table(runs: Mapping[str, Bins], metric: Metric) -> None:
     """Several runs in the terminal: the score of each in every bin, and how far it is from the first."""
     if not runs:
         return
-    first, *others = runs.values()
+    first, *others = ([row[metric.name] * metric.scale for row in bins] for bins in runs.values())
+    rows = next(iter(runs.values()))
     names = [_padded(name) for name in runs]
-    print(f"\n  {metric(first)} by words of the source, and the difference to the first run")
+    print(f"\n  {_named(metric)} by words of the source, and the difference to the first run")
     print(f"  {'words':10} {'examples':>8}  {'  '.join(names)}")
-    for number, row in enumerate(first):
-        cells = [f"{score(row):.2f}".rjust(NAME)]
-        cells += [_told(score(bins[number]), score(row)).rjust(NAME) for bins in others]
+    for number, row in enumerate(rows):
+        cells = [f"{first[number]:.2f}".rjust(NAME), *(_told(own[number], first[number]).rjust(NAME) for own in others)]
         print(f"  {label(row):10} {row['examples']:8,.0f}  {'  '.join(cells)}")
+
+
+def _named(metric: Metric) -> str:
+    return f"{metric.label}, {metric.unit}" if metric.unit else metric.label
 
 
 def _told(own: float, first: float) -> str:
@@ -77,15 +74,20 @@ def _padded(name: str) -> str:
     return " " * (NAME - columns(shown)) + shown
 
 
-def draw(runs: Mapping[str, Bins], whole: Mapping[str, float], signature: str, out: Sequence[Path], *, quiet: bool) -> None:
+def draw(
+    runs: Mapping[str, Bins], whole: Mapping[str, float], metric: Metric, signature: str, out: Sequence[Path], *, quiet: bool
+) -> None:
     """The picture of all runs, into each of the files, which are named on standard output unless `quiet`."""
     first = next(iter(runs.values()))
-    up = metric(first)
+    up = _named(metric)
     chart = Chart(
         title=f"{up[0].upper()}{up[1:].removesuffix(', %')} by length of the source",
         bins=[label(row) for row in first],
         counts=[int(row["examples"]) for row in first],
-        series=[Series(f"{run} · {whole[run]:.2f} on all", [score(row) for row in bins]) for run, bins in runs.items()],
+        series=[
+            Series(f"{run} · {whole[run] * metric.scale:.2f} on all", [row[metric.name] * metric.scale for row in bins])
+            for run, bins in runs.items()
+        ],
         across="words of the source (in small type: how many sentences)",
         up=up,
         note=signature,

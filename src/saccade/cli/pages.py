@@ -5,9 +5,9 @@ from pathlib import Path
 from statistics import fmean
 
 from saccade.errors import DataError
+from saccade.experiments.table import Grid, Line
 from saccade.inputs import require_regular
-from saccade.training import files
-from saccade.training.tables import Grid, Line
+from saccade.training import durable_files
 
 # A metric's name, by how much it is multiplied and how many digits follow the point.
 METRICS = {"bleu": ("BLEU", 1, 2), "chrf": ("chrF", 1, 2), "exact": ("exact %", 100, 2)}
@@ -130,4 +130,4 @@ def write(path: Path, title: str, section: str) -> None:
     """Put the table into the page, in one step, where it was or at the end."""
     before, after = _parts(path, title)
     first, last = _markers(title)
-    files.replace(path.resolve(), f"{before}{first}\n{section}\n{last}{after}", lambda point: None)
+    durable_files.replace(path.resolve(), f"{before}{first}\n{section}\n{last}{after}", lambda point: None)

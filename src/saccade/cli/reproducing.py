@@ -7,11 +7,11 @@ from pathlib import Path
 
 from saccade.cli import pages, verbs
 from saccade.errors import UsageError
-from saccade.training import tables
-from saccade.training.cells import Cell
+from saccade.experiments import table
+from saccade.experiments.cell import Cell
+from saccade.experiments.table import Grid, Line
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import watcher
-from saccade.training.tables import Grid, Line
 
 QUICK = ("train.steps=3", "search.max_length=8")
 
@@ -37,7 +37,7 @@ def reproduce(
         raise UsageError("--show and --fresh exclude each other: look at what there is, or begin anew")
     if machine and (markdown or into):
         raise UsageError("--json and --markdown exclude each other: for machines, or for a page")
-    grid, title = tables.read(name), Path(name).stem
+    grid, title = table.read(name), Path(name).stem
     if into:
         pages.check(into, title)
     folder = out or Path("runs") / (f"{title}-quick" if quick else title)
@@ -49,7 +49,7 @@ def reproduce(
     _prepare(cells, fresh=fresh, show=show)
     if not show:
         _carry_out(grid, cells, fresh=fresh, machine=machine)
-    lines = [tables.line(grid, row, own) for row, own in parts]
+    lines = [table.line(grid, row, own) for row, own in parts]
     if machine:
         print(json.dumps(_facts(title, grid, lines)))
     elif markdown or into:

@@ -5,19 +5,21 @@ import os
 import select
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from saccade import config, inputs, systems, tasks
+from saccade import config, inputs
 from saccade.cli import by_length, streams, verbs
-from saccade.data.examples import Pair
-from saccade.errors import DataError, UsageError
+from saccade.data.examples import Example
+from saccade.errors import UsageError
+from saccade.evaluation.metrics import Metric
 from saccade.evaluation.text import paired_bootstrap
-from saccade.search import Config as SearchConfig
+from saccade.evaluation.text import signatures as text_signatures
 from saccade.search.config import MOST
-from saccade.tasks.text_to_text import WINDOW
+from saccade.task import WINDOW, Kinds
+from saccade.trained import TrainedModel
 from saccade.training.run import Run
 
 SHOWN = 5  # sentences that are shown side by side
@@ -25,28 +27,28 @@ CHUNK = 1 << 16
 
 
 def search_of(
-    run: Run, words: Sequence[str], *, beam: int | None, n_best: int, length_penalty: float | None
-) -> SearchConfig:
-    """The run's search with what the options say; a beam of one is greedy search."""
-    table = config.plain(verbs.search_config(run, words, n_best))
+    model: TrainedModel, words: Sequence[str], *, beam: int | None, n_best: int, length_penalty: float | None
+) -> dict[str, Any]:
+    """What the options change in the run's search; a beam of one is greedy search."""
+    given = verbs.searched(model, words)
     if beam is not None and beam > MOST:
         raise UsageError(f"--beam: expected at most {MOST}, got {beam}; choose a narrower one")
     if beam is not None:
         if beam < n_best:
             raise UsageError(f"--n-best: expected at most the beam ({beam}), got {n_best}; widen --beam")
-        table |= {"method": "beam" if beam > 1 else "greedy", "beam": beam}
+        given |= {"method": "beam", "beam": beam} if beam > 1 else {"method": "greedy"}
     if length_penalty is not None:
-        table["length_penalty"] = length_penalty
-    return config.build(SearchConfig, table, "search")
+        given["length_penalty"] = length_penalty
+    return {**given, "n_best": n_best}
 
 
-def _writer(path: Path) -> Run:
-    """The run, if it writes text."""
-    run = Run.open(path)
-    if not tasks.load(systems.load(run.settings.system).TASK).Task.writes_text:
-        verbs_for = "saccade predict and saccade evaluate"
-        raise UsageError(f"{path}: expected a run that writes text, got one that says labels; use {verbs_for}")
-    return run
+def _writer(path: Path, which: str | None = None, device: str = "auto") -> TrainedModel:
+    """The model of a run, if it writes text."""
+    model = verbs.opened_model(path, which, device)
+    if not Kinds.of(model.system).writer.SEARCHES:
+        fix = "use saccade predict and saccade evaluate"
+        raise UsageError(f"{path}: expected a run that writes text, got {model.system}; {fix}")
+    return model
 
 
 def translate(
@@ -61,36 +63,34 @@ def translate(
     length_penalty: float | None,
     scores: bool,
     int8: bool,
+    device: str,
     machine: bool,
 ) -> None:
     """A line (or n_best of them, for each language) for each line, in order, as soon as it can be had."""
-    run = _writer(path)
-    search = search_of(run, words, beam=beam, n_best=n_best, length_penalty=length_penalty)
-    task = run.task()
-    groups = _languages(task, to)
-    with verbs.opened(file) as stream, ExitStack() as stack:
-        model, _ = run.model(task, verbs.which_of(which))
-        stack.enter_context(verbs.resting(model, int8=int8))
+    model = _writer(path, which, device)
+    search = search_of(model, words, beam=beam, n_best=n_best, length_penalty=length_penalty)
+    options = replace(model.options(**search), groups=_languages(model.task.writer, to))
+    with verbs.opened(file) as stream, verbs.resting(model.module, int8=int8):
         streams.as_utf8()
         done = 0
         for lines in windows(stream, "standard input" if file == "-" else file):
-            for found in task.predict(model, lines, search, groups=groups, split=True, first=done):
-                verbs.write(found, scores=scores, machine=machine, named=len(groups) > 1)
+            for _, found in model.outputs(lines, options, pieces=True, first=done):
+                verbs.write(found, scores=scores, machine=machine, named=len(options.groups) > 1)
             sys.stdout.flush()
             done += len(lines)
 
 
-def _languages(task: Any, to: str | None) -> Sequence[str]:
+def _languages(writer: Any, to: str | None) -> Sequence[str]:
     """What to write in: all that are asked for, or all that the model knows."""
-    known: list[str] = task.groups()
+    known: list[str] = writer.groups()
     if to is None:
         return known
     if known == [""]:
         raise UsageError("--to: this run writes one language; leave --to out")
-    asked = [name.strip() for name in to.split(",")]
-    for name in asked:
-        task.first(name)  # refuses what it does not know
-    return asked
+    wanted = [name.strip() for name in to.split(",")]
+    for name in wanted:
+        writer.first(name)  # refuses what it does not know
+    return wanted
 
 
 def windows(stream: BinaryIO, name: str) -> Iterator[list[str]]:
@@ -165,33 +165,32 @@ def compare(
     verbs.use(data_dir)
     if len(paths) < 2:
         raise UsageError("compare: expected two runs or more; the first is what the others are compared with")
-    runs = [_writer(path) for path in paths]
-    searches = [verbs.search_config(run, words) for run in runs]
-    splits = runs[0].splits()
-    split = split or ("test" if splits.test else "valid")  # where there is no test data, what was held out
-    pairs = verbs.part_of(splits, split)
-    if not pairs:
-        raise DataError(f"{paths[0]}: its {split} data is empty; choose another --split: train, valid or test")
-    for path, run in zip(paths[1:], runs[1:], strict=True):
-        _tell_other_data(f"{path}: learned from other data than {paths[0]}", _learned_from(runs[0]), _learned_from(run))
-    tasks = [run.task() for run in runs]
-    asked = zip(paths, runs, tasks, searches, strict=True)
-    texts = {str(path): _answers(run, task, pairs, search) for path, run, task, search in asked}
-    told = paired_bootstrap(texts, [pair.target for pair in pairs], tasks[0].config.bleu_tokens, samples)
-    signature = tasks[0].bleu_signature()
-    bins = {name: tasks[0].by_length(pairs, found) for name, found in texts.items()} if lengths else {}
+    models = [_writer(path) for path in paths]
+    given = [verbs.searched(model, words) for model in models]
+    examples, split = models[0].examples(split)
+    for path, model in zip(paths[1:], models[1:], strict=True):
+        _tell_other_data(
+            f"{path}: trained on other data than {paths[0]}", _trained_on(models[0].run), _trained_on(model.run)
+        )
+    writer = models[0].task.writer
+    found = {str(path): model.predictions(examples, **own) for path, model, own in zip(paths, models, given, strict=True)}
+    texts = {name: [one.text for one in own] for name, own in found.items()}
+    told = paired_bootstrap(texts, [one.target for one in examples], writer.config.bleu_tokenize, samples)
+    signature = text_signatures(writer.config.bleu_tokenize)["bleu"]
+    bins = {name: models[0].task.by_length(examples, own) for name, own in found.items()} if lengths else {}
     if machine:
-        facts = {"runs": told, "examples": len(pairs), "samples": samples, "signature": signature}
+        facts = {"runs": told, "examples": len(examples), "samples": samples, "signature": signature}
         print(json.dumps({**facts, **({"lengths": bins} if lengths else {})}))
     else:
-        _show(told, f"{len(pairs):,} {split} examples, {samples:,} samples", signature)
-        by_length.show_table(bins)
-        _side_by_side(pairs, texts)
+        _show(told, f"{len(examples):,} {split} examples, {samples:,} samples", signature)
+        by_length.show_table(bins, writer.main())
+        _side_by_side(examples, texts)
     if out:
-        by_length.draw(bins, _whole(told, bins), tasks[0].signatures().get("bleu", ""), out, quiet=machine)
+        main = writer.main()
+        by_length.draw(bins, _whole(told, bins, main), main, writer.signatures().get("bleu", ""), out, quiet=machine)
 
 
-def _learned_from(run: Run) -> dict[str, Any]:
+def _trained_on(run: Run) -> dict[str, Any]:
     return {"name": run.settings.dataset, **config.plain(run.settings.data)}
 
 
@@ -203,9 +202,12 @@ def _tell_other_data(about: str, first: Mapping[str, Any], other: Mapping[str, A
         print(f"note: {about} ({'; '.join(changed)}); all are judged by the first's test", file=sys.stderr)
 
 
-def _whole(told: Mapping[str, Mapping[str, float | None]], bins: Mapping[str, by_length.Bins]) -> dict[str, float]:
+def _whole(
+    told: Mapping[str, Mapping[str, float | None]], bins: Mapping[str, by_length.Bins], metric: Metric
+) -> dict[str, float]:
     """The score of each run on all examples, in the metric of its bins."""
-    return {name: told[name]["bleu"] or 0.0 if "bleu" in rows[0] else by_length.overall(rows) for name, rows in bins.items()}
+    bleu = metric.name == "bleu"
+    return {name: told[name]["bleu"] or 0.0 if bleu else by_length.overall(rows, metric) for name, rows in bins.items()}
 
 
 def _show(told: Mapping[str, Mapping[str, float | None]], about: str, signature: str) -> None:
@@ -217,16 +219,10 @@ def _show(told: Mapping[str, Mapping[str, float | None]], about: str, signature:
     print(f"  {signature}")
 
 
-def _answers(run: Run, task: Any, pairs: Sequence[Pair], search: SearchConfig) -> list[str]:
-    model, _ = run.model(task)
-    found: list[str] = task.answers(model, pairs, search)
-    return found
-
-
-def _side_by_side(pairs: Sequence[Pair], texts: Mapping[str, Sequence[str]]) -> None:
+def _side_by_side(pairs: Sequence[Example], texts: Mapping[str, Sequence[str]]) -> None:
     """Sentences on which the runs differ, spread over the test."""
     different = [i for i in range(len(pairs)) if len({found[i] for found in texts.values()}) > 1]
     for i in different[:: max(1, len(different) // SHOWN)][:SHOWN]:
-        print(f"\n  {'source':30} {pairs[i].source}\n  {'reference':30} {pairs[i].target}")
+        print(f"\n  {'source':30} {pairs[i].input}\n  {'reference':30} {pairs[i].target}")
         for name, found in texts.items():
             print(f"  {name:30} {found[i]}")

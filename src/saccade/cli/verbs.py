@@ -4,39 +4,38 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from torch import nn
 
-from saccade import config, inputs, systems, tasks
+from saccade import config, inputs, systems
 from saccade import data as datasets
 from saccade.cli import by_length, streams
 from saccade.config import Table
-from saccade.data.examples import Splits
-from saccade.data.files import to_stderr
+from saccade.data.examples import PARTS, Splits
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
+from saccade.evaluation.metrics import METRICS
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
-from saccade.search import Config as SearchConfig
-from saccade.search.config import MOST
-from saccade.tasks.prediction import Prediction
+from saccade.task import Kinds
+from saccade.trained import TrainedModel
 from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
-from saccade.training.soundness import usable
 from saccade.training.train import train as train_run
-from saccade.training.trained import Trained
 from saccade.view import pictures
 from saccade.view.labels import columns, fit
 from saccade.view.scene import terminal
+from saccade.writers.writer import Prediction
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 CONFUSED, NARROW = ((8, 14), (12, 6)), 7  # so many labels of a matrix that is shown have so many letters; its columns
-ASKED = {"a graph": "ID", "bags": "test#0", "images": "test#0", "sets with an odd one": "test#0"}  # what `look` takes
 STEP = re.compile(r"[1-9][0-9]{0,17}")
 
 
@@ -57,10 +56,10 @@ def train(
     run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
-        asked = ASKED.get(tasks.load(systems.load(run.settings.system).TASK).DATA, "TEXT")
+        typed = Kinds.of(run.settings.system).reader.TYPED
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
-            asked = asked.replace("test#", "valid#")
-        look = [f"look {path} {asked} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
+            typed = typed.replace("test#", "valid#")
+        look = [f"look {path} {typed} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
         for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", *look)):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
@@ -89,6 +88,7 @@ def evaluate(
     which: str | None,
     *,
     data_dir: str | None,
+    device: str,
     machine: bool,
     lengths: bool = False,
     int8: bool = False,
@@ -97,51 +97,39 @@ def evaluate(
     """Print the scores of a run."""
     by_length.check(lengths, out)
     use(data_dir)
-    run = Run.open(path)
-    search = search_config(run, words)
-    task = run.task()
-    if data and task.kept() is not None:
+    model = opened_model(path, which, device)
+    given = searched(model, words)
+    if data and model.task.reader.kept() is not None:
         raise UsageError("--data: expected a run that reads files, got one that labels the nodes of its graph; leave it out")
-    if data:
-        examples: Sequence[Any] = own_data(run, data)
-    else:
-        splits = task.kept() or run.splits()
-        split = split or ("test" if len(splits.test) else "valid")  # where there is no test data, what was held out
-        examples = part_of(splits, split)
-    if len(examples) == 0:
-        fix = "give some with --data" if task.kept() is None else "say in the column split of its nodes which are for what"
-        raise DataError(f"{path}: its {split} data is empty; {fix}, or choose another --split")
-    if getattr(run.settings.data, "skip_bad", False):
-        examples = usable(task, examples, split or "test", run.settings.data, to_stderr)
-    model, found = run.model(task, which_of(which))
-    texts = task.answers(model, examples, search)
-    scores, signatures = task.scores(model, examples, texts), task.signatures()
+    examples, what = model.examples(split, data)
+    found = model.evaluate(split, examples if data else None, **given)
+    scores = dict(found.scores)
     if int8:
-        with resting(model, int8=True):
-            scores["int8"] = task.scores(model, examples, task.answers(model, examples, search))["all"]
-    bins = task.by_length(examples, texts) if lengths else []
-    details = task.details(examples, texts)
+        with resting(model.module, int8=True):
+            scores["int8"] = model.evaluate(split, examples if data else None, **given)["all"]
+    bins = model.task.by_length(examples, found.predictions) if lengths else []
+    search = model.search(**given)
     if machine:
-        facts = {"run": str(path), "step": found.step, "data": data or split, "search": config.plain(search)}
-        found_too = {**details, **({"lengths": bins} if bins else {})}
-        print(json.dumps({**facts, "scores": scores, "signatures": signatures, **found_too}))
+        facts = {"run": str(path), "step": model.step, "data": what, "search": config.plain(search)}
+        more = {**found.details, **({"lengths": bins} if bins else {})}
+        print(json.dumps({**facts, "scores": scores, "signatures": found.signatures, **more}))
     else:
         width = f" of {search.beam}" if search.method == "beam" else ""
-        how = f", {search.method} search{width}" if task.writes_text else ""
-        print(f"{path} at step {found.step}, {data or split}{how}")
-        for name, part in scores.items():
-            print(f"  {name:10} {part['examples']:7,} examples  {_scored(part)}")
+        how = f", {search.method} search{width}" if model.task.writer.SEARCHES else ""
+        print(replace(found, scores=scores, title=f"{path} at step {model.step}, {what}{how}"))
+        main = model.task.writer.main()
         if int8:
-            lost = by_length.score(scores["all"]) - by_length.score(scores["int8"])
-            print(f"  8-bit weights cost {lost:.2f} {by_length.metric([scores['all']])}")
-        for line in confused(**details["confusion"]) if "confusion" in details else []:
+            lost = (scores["all"][main.name] - scores["int8"][main.name]) * main.scale
+            print(f"  8-bit weights cost {lost:.2f} {main.label}")
+        for line in confusion_matrix(**found.details["confusion"]) if "confusion" in found.details else []:
             print(f"  {line}")
-        by_length.show_bars(bins)
-        for name, text in signatures.items():
-            print(f"  {name.replace('bleu', 'BLEU').replace('chrf', 'chrF')}: {text}")
+        by_length.show_bars(bins, main)
+        for name, text in found.signatures.items():
+            print(f"  {METRICS[name].label}: {text}")
     if out:
-        whole = {str(path): by_length.score(scores["all"])}
-        by_length.draw({str(path): bins}, whole, signatures.get("bleu", ""), out, quiet=machine)
+        main = model.task.writer.main()
+        whole = {str(path): scores["all"][main.name]}
+        by_length.draw({str(path): bins}, whole, main, found.signatures.get("bleu", ""), out, quiet=machine)
 
 
 def resting(model: nn.Module, *, int8: bool) -> at_rest:
@@ -155,73 +143,40 @@ def resting(model: nn.Module, *, int8: bool) -> at_rest:
     return at_rest("int8" if int8 else "float32")
 
 
-def _scored(part: Mapping[str, float]) -> str:
-    """The scores of one group on a line."""
-    if "chance" in part:
-        return f"{part['accuracy']:8.2%} right ({part['chance']:.2%} by chance)  loss {part['loss']:.4f}"
-    if "mae" in part:
-        return f"{part['exact']:8.2%} exact  mean absolute error {part['mae']:.4f}"
-    if "mrr" in part:
-        recalls = "  ".join(f"among {name.removeprefix('recall_')} {part[name]:.2%}" for name in part if "recall_" in name)
-        return f"mean reciprocal rank {part['mrr']:.4f}  {recalls}"
-    if "accuracy" in part:
-        area = f"  AUC {part['auc']:.4f}" if "auc" in part else ""
-        told = f"{part['accuracy']:8.2%} right  macro-F1 {part['macro_f1']:.4f}{area}"
-        told += f"  instance AUC {part['instance_auc']:.4f}" if "instance_auc" in part else ""
-        return f"{told}  loss {part['loss']:.4f}  calibration error {part['calibration']:.4f}"
-    if "bleu" in part:
-        overlap = f"BLEU {part['bleu']:.2f}  chrF {part['chrf']:.2f}  "
-    else:
-        overlap = f"{part['exact']:8.2%} exact  "
-    perplexity = f", perplexity {part['perplexity']:.3f}" if "perplexity" in part else ""
-    return f"{overlap}loss {part['loss']:.4f} per token{perplexity}"
-
-
-def confused(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str]:
-    """How often each label (down) was taken for each (across); only where there are few enough to be read."""
+def confusion_matrix(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str]:
+    """How often each label (down) was predicted as each (across); only where there are few enough to be read."""
     letters = next((letters for most, letters in CONFUSED if len(labels) <= most), None)
     if letters is None:
-        return [f"who was taken for whom, {len(labels)} labels: too many to be shown here, --json has them"]
+        return [f"confusion matrix of {len(labels)} labels: too large to be shown here, --json has it"]
     names = [fit(label, letters) for label in labels]
     width = max(min(NARROW, letters), *map(columns, names))
     rows = [[f"{count:,}" for count in row] for row in counts]
     lines = [f"{names[i]:{width}}  {'  '.join(cell.rjust(width) for cell in row)}" for i, row in enumerate(rows)]
-    return [f"{'':{width}}  {'  '.join(name.rjust(width) for name in names)}  (across: what it said)", *lines]
-
-
-def own_data(run: Run, spec: str) -> Sequence[Any]:
-    """The examples of the user's own files, read as those that the run was trained on, if that was on such files."""
-    module, how = datasets.dataset(run.settings.dataset), run.settings.data
-    if not hasattr(module, "read"):
-        module = datasets.dataset(datasets.own(tasks.load(systems.load(run.settings.system).TASK).DATA))
-        how = module.Config()
-    found: Sequence[Any] = module.read(spec, how)
-    return found
-
-
-def part_of(splits: Splits, name: str) -> Sequence[Any]:
-    if name not in ("train", "valid", "test"):
-        raise UnknownName("split", name, ("train", "valid", "test"))
-    found: Sequence[Any] = getattr(splits, name)
-    return found
+    return [f"{'':{width}}  {'  '.join(name.rjust(width) for name in names)}  (confusion matrix; across: predicted)", *lines]
 
 
 def predict(
-    path: Path, file: str, words: Sequence[str], n_best: int, which: str | None, *, scores: bool, machine: bool
+    path: Path,
+    file: str,
+    words: Sequence[str],
+    n_best: int,
+    which: str | None,
+    *,
+    device: str,
+    scores: bool,
+    machine: bool,
 ) -> None:
     """Write a line (or n_best of them) for each line."""
-    run = Run.open(path)
-    search = search_config(run, words, n_best)
+    model = opened_model(path, which, device)
+    options = model.options(n_best=n_best, **searched(model, words))
     with opened(file) as stream:
-        task = run.task()
-        model, _ = run.model(task, which_of(which))
         streams.as_utf8()
         name = "standard input" if file == "-" else file
         lines = decoded(inputs.lines(stream, name), name)
-        if tasks.load(systems.load(run.settings.system).TASK).DATA == "texts":
+        if model.task.reader.INPUT is str:
             lines = without_columns(lines, name)
         try:
-            for found in task.predict(model, lines, search, groups=task.groups()[:1]):
+            for _, found in model.outputs(lines, options):
                 write(found, scores=scores, machine=machine)
         except InputError as error:
             raise DataError(f"{name}:{error.line}: {error.cause}") from None
@@ -294,19 +249,14 @@ def look(
     head: int | None,
     width: int | None,
     color: bool | None,
+    device: str,
 ) -> None:
     """Draw where the model looked for each text, in the terminal or into files."""
     for target in out:
         pictures.kind_of(target)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
-    run = Run.open(path)
-    if not systems.attends(run.settings.system, run.settings.model):
-        what = f"{run.settings.system}, as this run is configured, weighs nothing against anything"
-        raise UsageError(f"{path}: expected a run with attention to show, but {what}; see: saccade systems")
-    search = search_config(run, (), n_best)
-    trained = Trained.open(path, which_of(which))
-    trace = trained.look(texts, search, to=to)
+    trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to)
     for target in out:
         for written in pictures.save_picture(trace, target, look=attention, head=head):
             print(written)
@@ -322,31 +272,27 @@ def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
     """Print some examples."""
     settings = resolve(base(name), words)
     streams.as_utf8()
-    splits = datasets.dataset(settings.dataset).load(settings.data)
-    if not isinstance(splits, Splits):
-        raise UsageError(f"{name}: expected texts or bags, got a graph, which has no lines to show")
-    for example in part_of(splits, split)[:count]:
+    splits: Splits = datasets.dataset(settings.dataset).load(settings.data)
+    if split not in PARTS:
+        raise UnknownName("split", split, PARTS)
+    for example in getattr(splits, split)[:count]:
         print(example.line())
 
 
-def search_config(run: Run, words: Sequence[str], n_best: int = 1) -> SearchConfig:
-    """The run's search with the changes of the command line; more than one text takes a beam."""
+def opened_model(path: Path, which: str | None, device: str = "auto") -> TrainedModel:
+    """The model of a run; damaged checkpoints are told of on standard error."""
+    return TrainedModel(Run.open(path), which_of(which), device, to_stderr)
+
+
+def searched(model: TrainedModel, words: Sequence[str]) -> Table:
+    """What the command line changes in the search."""
     over = config.words(words)
     if set(over) - {"search"}:
         raise UsageError(f"only search.… can be changed for a trained run, got {', '.join(sorted(set(over) - {'search'}))}")
-    given = over.get("search", {})
-    table = {**config.plain(run.settings.search), **given}
-    if n_best > MOST:
-        raise UsageError(f"--n-best: expected at most {MOST}, got {n_best}; ask for fewer")
-    if n_best > 1:
-        table["n_best"] = n_best
-        if table["method"] == "greedy":
-            table["method"] = "beam"
-        if "beam" not in given:  # a beam that was asked for stays, and what it is too narrow for is told
-            table["beam"] = max(table["beam"], n_best)
-    search = config.build(SearchConfig, table, "search")
-    search.heed(given)
-    return search
+    if over and not model.task.writer.SEARCHES:
+        raise UsageError(f"search.…: {model.system} searches for nothing; leave it out")
+    given: Table = over.get("search", {})
+    return given
 
 
 def which_of(text: str | None) -> Which | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from saccade.cli import streams
 from saccade.cli.verbs import decoded
-from saccade.data import tokenizers, vectors
+from saccade.data import tokenizers
+from saccade.data.formats import vector_files
 from saccade.data.tokenizers import SPECIALS
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.inputs import lines, opened
@@ -41,7 +42,7 @@ def make(
     started = time.monotonic()
     learned = skip_gram.learn(rows, words.size, config, progress(_note))
     seconds = time.monotonic() - started
-    vectors.write(out, words.tokens()[len(SPECIALS) :], learned.numpy()[len(SPECIALS) :])
+    vector_files.write(out, words.tokens()[len(SPECIALS) :], learned.numpy()[len(SPECIALS) :])
     read = epochs * sum(map(len, rows))
     facts = {"file": str(out), "words": words.size - len(SPECIALS), "width": width, "read": read, "seconds": seconds}
     if machine:
@@ -54,11 +55,11 @@ def near(files: Sequence[Path], word: str, count: int, *, machine: bool) -> None
     """Print the words whose vectors are nearest to that of this word, with the cosine."""
     if len(files) != 1:
         raise UsageError(f"--near: expected one file of vectors, got {len(files)}; name one")
-    words, found = vectors.read(files[0])
+    words, found = vector_files.read(files[0])
     if word not in words:
         raise UnknownName("word", word, words)
     streams.as_utf8()
-    for other, cosine in vectors.nearest(word, words, found, count):
+    for other, cosine in vector_files.nearest(word, words, found, count):
         print(json.dumps({"word": other, "cosine": cosine}) if machine else f"{cosine:6.3f}  {other}")
 
 

@@ -1,16 +1,18 @@
 """Batches of examples of like length, each within a budget of tokens, in an order that two integers bring back.
 
-The order of an epoch is a pure function of (lengths, max_tokens, seed, epoch). A run that stops keeps a `Cursor` and goes on
-with `plan(lengths, max_tokens, seed, cursor.epoch)[cursor.position:]`.
+The order of an epoch is a pure function of (lengths, max_tokens, seed, epoch): `PlannedBatches` remembers where it stands by
+the epoch and the number of its batches that were taken.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.errors import ShapeError, UsageError
+from saccade.data.draws import uniform
+from saccade.errors import DataError, ShapeError, UsageError
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -19,12 +21,66 @@ SPREAD = 5.0  # of a normal distribution, five mean absolute deviations hold 95 
 JITTER = 0.25  # how far an example may stray in an epoch, in batches
 
 
-@dataclass(frozen=True)
-class Cursor:
-    """A place in the order of batches: the epoch, and how many of its batches were already taken."""
+class BatchSource(Protocol):
+    """Where training batches come from; `state` is all that `restore` needs to go on exactly there."""
 
-    epoch: int = 0
-    position: int = 0
+    @property
+    def epoch(self) -> int:
+        """Passes over the data so far, where there are such."""
+        ...
+
+    def next(self) -> Any: ...
+    def state(self) -> dict[str, int]: ...
+    def restore(self, state: Mapping[str, int]) -> None: ...
+    def steps(self, epochs: float) -> int:
+        """How many batches so many epochs are."""
+        ...
+
+
+class Encoded(Protocol):
+    """Encoded examples: the lengths that batches are planned by, and the batch of some of them."""
+
+    @property
+    def lengths(self) -> Integers: ...
+    def batch(self, indices: Integers) -> Any: ...
+
+
+class PlannedBatches:
+    """Batches of like length, epoch after epoch."""
+
+    def __init__(self, corpus: Encoded, *, batch_tokens: int, batch_size: int = 0, seed: int = 0) -> None:
+        self.corpus, self.seed = corpus, seed
+        self.budget = batch_size or batch_tokens
+        self.lengths = np.ones(len(corpus.lengths), dtype=np.int64) if batch_size else corpus.lengths
+        self.epoch = self.position = 0
+        self._plan: tuple[int, list[Integers]] = (-1, [])
+
+    def next(self) -> Any:
+        """The next batch; after the last of an epoch comes the first of the following."""
+        if self.position >= len(self._batches()):
+            self.epoch, self.position = self.epoch + 1, 0
+        indices = self._batches()[self.position]
+        self.position += 1
+        return self.corpus.batch(indices)
+
+    def _batches(self) -> list[Integers]:
+        if self._plan[0] != self.epoch:
+            self._plan = (self.epoch, plan(self.lengths, self.budget, self.seed, self.epoch))
+        if not self._plan[1]:
+            raise DataError("there is nothing to train on: the training data is empty")
+        return self._plan[1]
+
+    def state(self) -> dict[str, int]:
+        """Where it stands."""
+        return {"epoch": self.epoch, "position": self.position}
+
+    def restore(self, state: Mapping[str, int]) -> None:
+        """Go on from there."""
+        self.epoch, self.position = state["epoch"], state["position"]
+
+    def steps(self, epochs: float) -> int:
+        """As many as the first epoch has, times the epochs."""
+        return max(1, math.ceil(epochs * len(plan(self.lengths, self.budget, self.seed, 0))))
 
 
 def plan(lengths: NDArray[np.integer], max_tokens: int, seed: int, epoch: int) -> list[Integers]:
@@ -40,10 +96,10 @@ def plan(lengths: NDArray[np.integer], max_tokens: int, seed: int, epoch: int) -
     sources, targets = np.minimum(sources, max_tokens + 1), np.minimum(targets, max_tokens + 1)
     # Philox's raw numbers stay the same in every version of numpy, which is not promised of what is drawn through Generator.
     philox = np.random.Philox(np.random.SeedSequence(seed, spawn_key=(epoch,)))
-    order = _order(sources, targets, max_tokens, _uniform(philox, len(sources)))
+    order = _order(sources, targets, max_tokens, uniform(philox, len(sources)))
     ends = _ends(sources[order], targets[order], max_tokens)
     batches = [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    return [batches[index] for index in np.argsort(_uniform(philox, len(batches)), kind="stable")]
+    return [batches[index] for index in np.argsort(uniform(philox, len(batches)), kind="stable")]
 
 
 def padding_share(lengths: NDArray[np.integer], batches: Sequence[Integers]) -> float:
@@ -79,17 +135,6 @@ def _columns(lengths: NDArray[np.integer]) -> tuple[Integers, Integers]:
         raise ShapeError(f"expected lengths that are whole and not negative, got {lengths.dtype} from {lengths.min()}")
     whole = lengths.astype(np.int64)
     return (whole[:, 0], whole[:, 1]) if lengths.ndim == 2 else (np.zeros_like(whole), whole)
-
-
-def shuffled(count: int, seed: int) -> Integers:
-    """The numbers below `count` in an order drawn by chance, the same in every version of numpy."""
-    return np.argsort(_uniform(np.random.Philox(np.random.SeedSequence(seed)), count), kind="stable")
-
-
-def _uniform(philox: np.random.Philox, count: int) -> Floats:
-    """Numbers from [0, 1)."""
-    raw: NDArray[np.uint64] = philox.random_raw(count)
-    return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _order(sources: Integers, targets: Integers, max_tokens: int, chance: Floats) -> Integers:

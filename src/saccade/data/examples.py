@@ -1,4 +1,4 @@
-"""What data sets are made of."""
+"""What data sets are made of: examples, each an input and a target."""
 
 import hashlib
 import math
@@ -14,31 +14,6 @@ PARTS = {"train": "training", "valid": "validation", "test": "test"}  # of a dat
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A text and the text to write for it; scores are also given apart for each group."""
-
-    source: str
-    target: str
-    group: str = ""
-    files: tuple[str, ...] = field(default=(), compare=False, repr=False, kw_only=True)
-    """Where it was read: a file, or two of parallel text, and the line."""
-    number: int = field(default=0, compare=False, repr=False, kw_only=True)
-
-    def where(self, side: int = 0) -> str:
-        """The file of a side and the line, if it was read from one."""
-        return f"{self.files[min(side, len(self.files) - 1)]}:{self.number}" if self.files else ""
-
-    def line(self) -> str:
-        """The pair as a line of a file has it."""
-        return "\t".join((self.source, self.target, self.group)).rstrip("\t")
-
-    def content(self) -> Iterator[bytes]:
-        """All that is learned from."""
-        for text in (self.source, self.target, self.group):
-            yield text.encode("utf-8", "surrogatepass") + b"\0"
-
-
-@dataclass(frozen=True, slots=True)
 class Columns:
     """The names of features, in their order, and the file that has them."""
 
@@ -48,65 +23,89 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bag:
-    """Some things, in no order, and what is to be said of all of them together.
+    """Items in no order.
 
-    Shapes: items (n, …), each a row of features or a picture; marks (n), what is known of each, if anything is
+    Shapes: items (n, …), each a row of features or a picture; marks (n), what is known of each item, if anything is
     """
 
     items: NDArray[np.float32]
-    target: str
     marks: NDArray[np.int64] | None = None
-    group: str = ""
-    name: str = ""
     grid: tuple[int, int] | None = None
     """Rows and columns, where the items are the tiles of one picture."""
     columns: Columns | None = None
     """Of items that are features with names."""
-    where: str = ""
-    """The file and row, or the folder, that it was read from, for messages."""
 
-    def line(self) -> str:
-        """The bag in a few words."""
-        return f"{self.name}\t{self.target}\t{len(self.items)} instances"
+    def __str__(self) -> str:
+        return f"{len(self.items)} instances"
 
     def content(self) -> Iterator[bytes]:
-        """All that is learned from."""
-        yield f"{self.items.shape} {self.target}\0{self.group}\0".encode("utf-8", "surrogatepass")
+        """All that a model can learn from."""
+        yield f"{self.items.shape}".encode()
         yield np.ascontiguousarray(self.items).tobytes()
         yield b"" if self.marks is None else np.ascontiguousarray(self.marks).tobytes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A picture and its label.
+    """A picture.
 
     Shapes: pixels (height, width), gray, or (height, width, 3), red, green and blue
     """
 
     pixels: NDArray[np.uint8]
-    target: str
-    group: str = ""
-    name: str = ""
-    where: str = ""
-    """The file, and the row of the one that lists it, for messages."""
 
-    def line(self) -> str:
-        """The picture in a few words."""
-        return f"{self.name}\t{self.target}\t{self.pixels.shape[1]} × {self.pixels.shape[0]}"
+    def __str__(self) -> str:
+        return f"{self.pixels.shape[1]} × {self.pixels.shape[0]}"
 
     def content(self) -> Iterator[bytes]:
-        """All that is learned from."""
-        yield f"{self.pixels.shape} {self.target}\0{self.group}\0".encode("utf-8", "surrogatepass")
+        """All that a model can learn from."""
+        yield f"{self.pixels.shape}".encode()
         yield np.ascontiguousarray(self.pixels).tobytes()
 
 
-def place(example: Any, number: int, side: int = 0) -> str:
+class Node(int):
+    """A node of the graph that a data set shares between its examples, by its number."""
+
+    def content(self) -> Iterator[bytes]:
+        """The number: the graph itself is hashed once, as what examples share."""
+        yield str(int(self)).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An input (text, bag, picture, node …) and its target; scores are also reported for each group."""
+
+    input: Any
+    target: str = ""
+    group: str = ""
+    name: str = ""
+    files: tuple[str, ...] = field(default=(), compare=False, repr=False, kw_only=True)
+    """Where it was read, for messages: a file, or two of parallel text …"""
+    number: int = field(default=0, compare=False, repr=False, kw_only=True)
+    """… and the line; 0: the whole file."""
+
+    def where(self, side: int = 0) -> str:
+        """The file of the input (0) or of the target (1), and the line, if it was read from one."""
+        file = self.files[min(side, len(self.files) - 1)] if self.files else ""
+        return f"{file}:{self.number}" if file and self.number else file
+
+    def line(self) -> str:
+        """The example on one line of a file, or in a few words."""
+        fields = (self.input, self.target) if isinstance(self.input, str) else (self.name, self.target, str(self.input))
+        return "\t".join((*fields, self.group)).rstrip("\t")
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from."""
+        for text in (self.input if isinstance(self.input, str) else "", self.target, self.group):
+            yield text.encode("utf-8", "surrogatepass") + b"\0"
+        if not isinstance(self.input, str):
+            yield from self.input.content()
+
+
+def place(example: Example, number: int, side: int = 0) -> str:
     """What an example is called in a message: its file and line, or its number, counted from 1, and its name."""
-    if isinstance(example, Pair):
-        return example.where(side) or f"example {number}"
-    if getattr(example, "where", ""):
-        return str(example.where)
-    return f"example {number} ({example.name})" if getattr(example, "name", "") else f"example {number}"
+    named = f"example {number} ({example.name})" if example.name else f"example {number}"
+    return example.where(side) or named
 
 
 def digest(content: Iterable[bytes]) -> str:
@@ -130,23 +129,29 @@ def in_order(labels: Iterable[str]) -> list[str]:
     return sorted(labels, key=rank)
 
 
-def place_of(text: str, purpose: str) -> int:
-    """A number that hangs on nothing but these texts, by which parts are chosen whatever the order of lines."""
+def hash_order(text: str, purpose: str) -> int:
+    """A number that depends on nothing but these texts, by which parts are chosen whatever the order of lines."""
     return int.from_bytes(hashlib.sha256(f"{purpose} {text}".encode()).digest()[:8], "big")
 
 
 @dataclass(frozen=True)
 class Splits:
-    """Examples (pairs, bags, pictures …) to learn from, to choose by, and to be judged on. The last two may be empty."""
+    """Training, validation and test examples; the last two may be empty."""
 
-    train: Sequence[Any]
-    valid: Sequence[Any]
-    test: Sequence[Any]
+    train: Sequence[Example]
+    valid: Sequence[Example]
+    test: Sequence[Example]
+    shared: Any = None
+    """What all examples share: the graph that they are nodes of."""
+    labels: tuple[str, ...] = ()
+    """The labels in their order, where the data set has one."""
 
     def fingerprint(self) -> dict[str, str]:
-        """A short name for exactly the examples of each part, in their order: all that is read and to be said."""
-        return {name: digest(chain.from_iterable(example.content() for example in part)) for name, part in self.parts()}
+        """A short name for exactly the examples of each part, in their order, and what they share."""
+        shared = b"".join(self.shared.content()) if self.shared is not None else b""
+        parts = ((name, chain.from_iterable(example.content() for example in part)) for name, part in self.parts())
+        return {name: digest(chain(content, [shared] if name == "train" else [])) for name, content in parts}
 
-    def parts(self) -> list[tuple[str, Sequence[Any]]]:
+    def parts(self) -> list[tuple[str, Sequence[Example]]]:
         """Each part with its name."""
         return [(name, getattr(self, name)) for name in PARTS]

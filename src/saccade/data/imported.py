@@ -1,88 +1,119 @@
-"""Tokenizers that came with published weights: pieces by the rules of their file, ids by a vocabulary in saccade's order.
+"""Tokenizers that came with published parameters: pieces by the rules of their file, ids and special tokens of their family.
 
-The file holds both: `pieces`, a file of the Hugging Face `tokenizers` library that cuts texts, and `vocabulary`, the tokens
-by their ids. A piece that the vocabulary lacks is `UNKNOWN`; as everywhere, no text becomes `PAD`, `START` or `END`. A text
-may begin with a token such as `>>fra<<`, by which models of several languages are told what to write.
+The file holds `pieces`, a file of the Hugging Face `tokenizers` library that cuts texts; `tokens`, by their ids; and
+`special`, the ids of the special tokens. A piece that is none of the tokens is the unknown one; as everywhere, no text
+becomes padding, start or end. With `language_codes` a text may begin with a token such as `>>fra<<`, by which models
+of Marian for several languages are told what to write.
 """
 
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN, Backend, Tokenizer, prepared
-from saccade.errors import DataError, SaccadeError
+from tokenizers import decoders
+
+from saccade.data.tokenizers import Backend, LearnedTokenizer, Tokenizer, Vocabulary, check_ids, letters_of_bytes, prepared
+from saccade.errors import DataError
 
 LANGUAGE = re.compile(r">>.*?<<", re.DOTALL)
 
 
-class Imported:
-    """Texts as ids and back, as `saccade.data.tokenizers.Tokenizer`."""
+class ImportedTokenizer:
+    """Texts as ids and back, as the family of a published model has them."""
 
     marks: Sequence[str] = ()
 
-    def __init__(self, backend: Backend, vocabulary: Sequence[str]) -> None:
-        if tuple(vocabulary[: len(SPECIALS)]) != SPECIALS:
-            raise ValueError(f"expected a vocabulary that begins with {', '.join(SPECIALS)}")
-        if len(set(vocabulary)) != len(vocabulary):
-            raise ValueError("expected one id for each token")
-        self.backend = backend
-        self.vocabulary = list(vocabulary)
-        self._ids = {token: index for index, token in enumerate(vocabulary) if index > END}
+    def __init__(
+        self, backend: Backend, tokens: Sequence[str], vocabulary: Vocabulary, *, language_codes: bool = False
+    ) -> None:
+        if not len(set(tokens)) == len(tokens) == vocabulary.size:
+            raise ValueError(f"expected {vocabulary.size} tokens, one for each id, got {len(set(tokens))} different ones")
+        self.backend, self.vocabulary, self.language_codes = backend, vocabulary, language_codes
+        # Without an unknown token, the name of a special one is spelled like any other text.
+        self.backend.encode_special_tokens = vocabulary.unknown is None
+        self._tokens = list(tokens)
+        self._unwritten = {vocabulary.pad, vocabulary.start, vocabulary.end}
+        self._ids = {token: index for index, token in enumerate(tokens) if index not in self._unwritten}
+        self._letters = letters_of_bytes() if isinstance(backend.decoder, decoders.ByteLevel) else {}
 
     @property
     def size(self) -> int:
-        """How many ids there are."""
-        return len(self.vocabulary)
+        """The number of ids."""
+        return len(self._tokens)
 
     def tokens(self) -> list[str]:
-        """The tokens by their ids."""
-        return list(self.vocabulary)
+        """The tokens by their ids, as the file spells them."""
+        return list(self._tokens)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text."""
-        return [self._ids.get(piece, UNKNOWN) for piece in self.pieces(text)]
+        """The ids of a text, without start or end."""
+        return [self._id(piece) for piece in self._cut(text)]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text."""
         return [self.encode(text) for text in texts]
 
     def pieces(self, text: str) -> list[str]:
-        """The piece behind each id of `encode`, also where the id is `UNKNOWN`."""
-        found = LANGUAGE.match(prepared(text))
-        language = [found[0]] if found else []
-        rest = text[len(language[0]) :] if language else text
-        return [*language, *self.backend.encode(rest, add_special_tokens=False).tokens]
+        """The piece behind each id of `encode`, also where that is the unknown token."""
+        return [self._label(piece) for piece in self._cut(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text that these ids spell."""
-        tokens = [token for index, token in zip(ids, self.labels(ids), strict=True) if index not in (PAD, START, END)]
+        """The text that these ids spell; padding, start and end are left out."""
+        check_ids(ids, self.size)
+        tokens = [self._tokens[index] for index in ids if index not in self._unwritten]
+        if self._letters:  # bytes that a model writes need not be UTF-8
+            return b"".join(map(self._bytes, tokens)).decode(errors="replace")
         decoder = self.backend.decoder
         return (" ".join(tokens) if decoder is None else decoder.decode(tokens)).strip()
 
     def labels(self, ids: Sequence[int]) -> list[str]:
-        """Each id as its token."""
-        if len(ids) and not (min(ids) >= 0 and max(ids) < self.size):
-            raise SaccadeError(f"expected ids from 0 to {self.size - 1}, got {min(ids)} to {max(ids)}")
-        return [self.vocabulary[index] for index in ids]
+        r"""Each id as its token; of byte pairs as text, and of a character that is split, the bytes: `\xe2`."""
+        check_ids(ids, self.size)
+        return [self._label(self._tokens[index]) for index in ids]
 
     def save(self, path: Path) -> None:
         """Writes the file that `load` reads."""
-        table = {"pieces": json.loads(self.backend.to_str()), "vocabulary": self.vocabulary}
+        table = {
+            "pieces": json.loads(self.backend.to_str()),
+            "tokens": self._tokens,
+            "special": asdict(self.vocabulary),
+            "language_codes": self.language_codes,
+        }
         path.write_text(json.dumps(table, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
+    def _cut(self, text: str) -> list[str]:
+        found = LANGUAGE.match(prepared(text)) if self.language_codes else None
+        rest = text[found.end() :] if found else text
+        return [*([found[0]] if found else []), *self.backend.encode(rest, add_special_tokens=False).tokens]
 
-def load(path: Path) -> Tokenizer | Imported:
+    def _id(self, piece: str) -> int:
+        index = self._ids.get(piece, self.vocabulary.unknown)
+        if index is None:
+            raise DataError(f"expected pieces of the vocabulary, which has no unknown token, got {piece!r}")
+        return index
+
+    def _label(self, token: str) -> str:
+        return self._bytes(token).decode(errors="backslashreplace") if self._letters else token
+
+    def _bytes(self, token: str) -> bytes:
+        spelled = token in self._ids and all(letter in self._letters for letter in token)
+        return bytes(self._letters[letter] for letter in token) if spelled else token.encode()
+
+
+def load(path: Path) -> Tokenizer:
     """The tokenizer in a run's file, learned or imported."""
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
-        imported = isinstance(table, dict) and "vocabulary" in table
+        imported = isinstance(table, dict) and "special" in table
     except (OSError, ValueError):
         imported = False
     if not imported:
-        return Tokenizer.load(path)
+        return LearnedTokenizer.load(path)
     try:
-        return Imported(Backend.from_str(json.dumps(table["pieces"])), table["vocabulary"])
+        backend, vocabulary = Backend.from_str(json.dumps(table["pieces"])), Vocabulary(**table["special"])
+        return ImportedTokenizer(backend, table["tokens"], vocabulary, language_codes=table["language_codes"])
     except Exception as error:  # the library raises plain Exception for whatever it cannot read
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{path}: not an imported tokenizer ({reason}); fix: restore the file or import again") from None

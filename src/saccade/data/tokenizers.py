@@ -4,7 +4,7 @@ The file is that of the Hugging Face `tokenizers` library; opened there, it give
 as `<de_DE>` that occurs in the training texts is one token; a mark that was not learned is spelled like any other text.
 
 No text becomes a special token: `</s>` written in the data is spelled as `<`, `/`, `s` and `>`. Only the code that builds
-batches puts `PAD`, `START` and `END` there, which is why the file does not declare them as tokens to be found in texts.
+batches puts padding, start and end there, which is why the file does not declare them as tokens to be found in texts.
 """
 
 import json
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
@@ -22,6 +22,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 from saccade.config import Positive
 from saccade.errors import DataError, SaccadeError, UsageError
 
+# The layout of learned tokenizers; imported ones have that of their family.
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 MARK = re.compile(r"<(?!(?:pad|s|unk)>)[A-Za-z][A-Za-z0-9_-]*>")
@@ -33,6 +34,80 @@ TOGETHER = 2000  # texts that are encoded at once
 
 Kind = Literal["char", "word", "bpe"]
 Backend = tokenizers.Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """The number of ids, and those of the special tokens. Several may have one id; None means there is no such token."""
+
+    size: int
+    pad: int
+    start: int
+    end: int
+    unknown: int | None = None
+    mask: int | None = None
+
+    def __post_init__(self) -> None:
+        special = (self.pad, self.start, self.end, self.unknown, self.mask)
+        if any(token is not None and not 0 <= token < self.size for token in special):
+            raise UsageError(f"special tokens: expected ids from 0 to {self.size - 1}, got {self}")
+
+    @property
+    def banned(self) -> tuple[int, ...]:
+        """What is never written: padding, start and mask, unless one of them is the end."""
+        return tuple(sorted({token for token in (self.pad, self.start, self.mask) if token not in (self.end, None)}))
+
+
+class Tokenizer(Protocol):
+    """Texts as ids and back, learned or imported."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The number of ids, and those of the special tokens."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of ids."""
+        ...
+
+    @property
+    def marks(self) -> Sequence[str]:
+        """The marks such as `<de_DE>` that are one token each, without their brackets."""
+        ...
+
+    def tokens(self) -> list[str]:
+        """The tokens by their ids, as the file spells them."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without start or end."""
+        ...
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of these ids; padding, start and end are left out."""
+        ...
+
+    def pieces(self, text: str) -> list[str]:
+        """The part of the text behind each id of `encode`, also where that is the unknown token."""
+        ...
+
+    def labels(self, ids: Sequence[int]) -> list[str]:
+        """Each id as text, special tokens by their name."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Writes a file that `saccade.data.imported.load` reads."""
+        ...
+
+
+def learned_layout(size: int) -> Vocabulary:
+    """The vocabulary of a learned tokenizer."""
+    return Vocabulary(size=size, pad=PAD, start=START, end=END, unknown=UNKNOWN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +126,7 @@ class Config:
     """Whether texts are turned to lower case first."""
 
 
-def train(texts: Iterable[str], config: Config) -> "Tokenizer":
+def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
     """The tokenizer of these texts; the same texts give the same file, byte for byte."""
     if config.kind == "imported":
         raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
@@ -65,7 +140,7 @@ def train(texts: Iterable[str], config: Config) -> "Tokenizer":
         vocabulary, merges = _learn_pairs(read, config)
     else:
         vocabulary, merges = _learn_pieces(read, config), []
-    return Tokenizer(_backend(config.kind, config.lower, vocabulary, merges), config.kind, config.lower)
+    return LearnedTokenizer(_backend(config.kind, config.lower, vocabulary, merges), config.kind, config.lower)
 
 
 def prepared(text: str, lower: bool = False) -> str:
@@ -77,6 +152,12 @@ def prepared(text: str, lower: bool = False) -> str:
         raise DataError(f"expected Unicode text, got {half}; fix: decode the text as UTF-8") from None
     # Python alone writes a capital sigma at the end of a word as ς; letter by letter, as the library does, it is σ.
     return text.replace("Σ", "σ").lower() if lower else text
+
+
+def check_ids(ids: Sequence[int], size: int) -> None:
+    """Refuse ids that are not in the vocabulary."""
+    if len(ids) and not (min(ids) >= 0 and max(ids) < size):
+        raise SaccadeError(f"expected ids from 0 to {size - 1}, got {min(ids)} to {max(ids)}")
 
 
 def _split(text: str, marks: AbstractSet[str]) -> list[str]:
@@ -166,7 +247,7 @@ def _backend(kind: Kind, lower: bool, vocabulary: dict[str, int], merges: list[t
     return backend
 
 
-def _opened(text: str) -> "Tokenizer":
+def _opened(text: str) -> "LearnedTokenizer":
     """The tokenizer of a file's text; ValueError if `train` cannot have made it."""
     backend = Backend.from_str(text)
     table = json.loads(backend.to_str())
@@ -179,21 +260,21 @@ def _opened(text: str) -> "Tokenizer":
         raise ValueError("expected one id for each token")
     if [vocabulary[token] for token in tokens] != list(range(len(tokens))) or tuple(tokens[:4]) != SPECIALS:
         raise ValueError(f"expected ids without gaps that begin with {', '.join(SPECIALS)}")
-    if kind == "bpe" and not set(_letters_of_bytes()) <= set(tokens):
+    if kind == "bpe" and not set(letters_of_bytes()) <= set(tokens):
         raise ValueError("expected a token for each of the 256 bytes")
     if _backend(kind, lower, vocabulary, merges).to_str() != backend.to_str():
         raise ValueError("settings that saccade does not write")
-    return Tokenizer(backend, kind, lower)
+    return LearnedTokenizer(backend, kind, lower)
 
 
-def _letters_of_bytes() -> dict[str, int]:
+def letters_of_bytes() -> dict[str, int]:
     """The letters by which byte-level BPE writes bytes: printable Latin-1 stands for itself, the rest counts on from 256."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = sorted(set(range(BYTES)) - set(printable))
     return {chr(byte): byte for byte in printable} | {chr(BYTES + n): byte for n, byte in enumerate(others)}
 
 
-class Tokenizer:
+class LearnedTokenizer:
     """Texts as ids and back. `encode` adds no `START` or `END`; `decode` leaves out these and `PAD`."""
 
     def __init__(self, backend: Backend, kind: Kind, lower: bool) -> None:
@@ -203,7 +284,7 @@ class Tokenizer:
         self._tokens = sorted(vocabulary, key=vocabulary.__getitem__)
         self._ids = {token: index for index, token in enumerate(self._tokens) if index >= len(SPECIALS)}
         self._marks = {token for token in self._ids if MARK.fullmatch(token)}
-        letters = _letters_of_bytes() if kind == "bpe" else {}
+        letters = letters_of_bytes() if kind == "bpe" else {}
         self._bytes = [
             bytes(letters[letter] for letter in token) if letters and index >= len(SPECIALS) else token.encode()
             for index, token in enumerate(self._tokens)
@@ -215,8 +296,13 @@ class Tokenizer:
         return [token[1:-1] for token in self._tokens if token in self._marks]
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """The number of ids, and those of the special tokens."""
+        return learned_layout(self.size)
+
+    @property
     def size(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return len(self._tokens)
 
     def tokens(self) -> list[str]:
@@ -239,7 +325,7 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of these ids: exactly that which was encoded (char, bpe), or its words with a space between."""
-        self._check(ids)
+        check_ids(ids, self.size)
         shown = [index for index in ids if index not in (PAD, START, END)]
         # Bytes that a model writes need not be UTF-8.
         return (b" " if self.kind == "word" else b"").join(self._bytes[index] for index in shown).decode(errors="replace")
@@ -254,7 +340,7 @@ class Tokenizer:
 
     def labels(self, ids: Sequence[int]) -> list[str]:
         r"""Each id as text, special tokens by their name; of a character that bpe splits, the bytes: `\xe2`."""
-        self._check(ids)
+        check_ids(ids, self.size)
         return [self._bytes[index].decode(errors="backslashreplace") for index in ids]
 
     def text(self) -> str:
@@ -266,7 +352,7 @@ class Tokenizer:
         path.write_text(self.text(), encoding="utf-8", newline="\n")
 
     @classmethod
-    def load(cls, path: Path) -> "Tokenizer":
+    def load(cls, path: Path) -> "LearnedTokenizer":
         """The tokenizer that `save` wrote."""
         try:
             return _opened(path.read_text(encoding="utf-8"))
@@ -285,7 +371,3 @@ class Tokenizer:
     def _spelled(self, text: str) -> list[int]:
         known = self._ids.get
         return [known(piece, UNKNOWN) for piece in self._characters(text)]
-
-    def _check(self, ids: Sequence[int]) -> None:
-        if len(ids) and not (min(ids) >= 0 and max(ids) < self.size):
-            raise SaccadeError(f"expected ids from 0 to {self.size - 1}, got {min(ids)} to {max(ids)}")

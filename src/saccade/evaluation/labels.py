@@ -8,7 +8,7 @@ Floats = NDArray[np.float64]
 
 BINS = 10  # of confidence, for the calibration error
 # What `label_scores` may give.
-LABEL_SCORES = ("examples", "accuracy", "macro_f1", "loss", "calibration", "auc")
+LABEL_SCORES = ("accuracy", "macro_f1", "auc", "loss", "calibration_error")
 TINY = 1e-12  # the least probability whose logarithm counts
 
 
@@ -20,7 +20,7 @@ def label_scores(truth: Integers, probabilities: Floats) -> dict[str, float]:
         "accuracy": float((chosen == truth).mean()),
         "macro_f1": macro_f1(confusion(truth, chosen, probabilities.shape[1])),
         "loss": float(-np.log(np.maximum(probabilities[np.arange(len(truth)), truth], TINY)).mean()),
-        "calibration": calibration_error(truth, probabilities),
+        "calibration_error": calibration_error(truth, probabilities),
     }
     area = mean_auc(truth, probabilities)
     return scores if area is None else {**scores, "auc": area}

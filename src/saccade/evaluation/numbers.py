@@ -10,6 +10,6 @@ def number_scores(truth: Floats, said: Floats, digits: int) -> dict[str, float]:
     """Of N numbers: the share that is right when rounded to so many digits after the point, and the mean absolute error."""
     return {
         "examples": len(truth),
-        "exact": float((said.round(digits) == truth.round(digits)).mean()),
+        "exact_match": float((said.round(digits) == truth.round(digits)).mean()),
         "mae": float(np.abs(said - truth).mean()),
     }

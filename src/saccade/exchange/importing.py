@@ -13,9 +13,9 @@ from torch import Tensor
 
 from saccade import inputs
 from saccade.config import build, plain
-from saccade.data.files import SURROGATE
-from saccade.data.imported import Imported
-from saccade.data.tokenizers import SPECIALS, UNKNOWN, Backend
+from saccade.data.formats.text_files import SURROGATE
+from saccade.data.imported import ImportedTokenizer
+from saccade.data.tokenizers import SPECIALS, UNKNOWN, Backend, learned_layout
 from saccade.errors import DataError, UsageError
 from saccade.exchange import marian, sentencepiece
 from saccade.exchange.vocabulary import Special, Vocabulary, in_our_order
@@ -29,7 +29,7 @@ from saccade.training.settings import resolve
 SPM = ("source.spm", "target.spm")
 WEIGHTS = "model.safetensors"
 CONVERT = "from transformers import MarianMTModel as M; M.from_pretrained('{0}').save_pretrained('{0}')"
-Sides = tuple[Imported, Imported, Vocabulary, Vocabulary]
+Sides = tuple[ImportedTokenizer, ImportedTokenizer, Vocabulary, Vocabulary]
 
 
 def import_marian(path: Path, out: Path) -> Run:
@@ -182,7 +182,11 @@ def _sides(path: Path, table: marian.Published) -> Sides:
     target = in_our_order(ids[1], _special(path, ids[1], table), target_size, where)
     # Of a vocabulary of its own, what is special to the reader is known by its name.
     source = target if ids[0] == ids[1] else in_our_order(ids[0], _special(path, ids[0], table, named=True), size, where)
-    return Imported(backends[0], source.tokens), Imported(backends[1], target.tokens), source, target
+    made = [
+        ImportedTokenizer(backend, side.tokens, learned_layout(len(side.tokens)), language_codes=True)
+        for backend, side in zip(backends, (source, target), strict=True)
+    ]
+    return made[0], made[1], source, target
 
 
 def _ends(path: Path, table: marian.Published) -> bool:

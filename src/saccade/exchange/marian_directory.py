@@ -11,8 +11,8 @@ from safetensors.torch import save_file
 from tokenizers import processors
 from torch import Tensor
 
-from saccade.data.imported import Imported
-from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN, Backend, Tokenizer
+from saccade.data.imported import ImportedTokenizer
+from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN, Backend, LearnedTokenizer
 from saccade.exchange import marian
 from saccade.systems.transformer import Config, Model
 from saccade.training.trained import Trained
@@ -74,8 +74,8 @@ def _pieces(trained: Trained, out: Path) -> None:
     for name in SPM:
         shutil.copy(trained.run.path / name, out / name)
     for tokenizer, name in ((task.source, "vocab.json"), (task.target, "target_vocab.json")):
-        if name == "vocab.json" or task.source.vocabulary != task.target.vocabulary:
-            _write(out / name, {token: index for index, token in enumerate(tokenizer.vocabulary)})
+        if name == "vocab.json" or task.source.tokens() != task.target.tokens():
+            _write(out / name, {token: index for index, token in enumerate(tokenizer.tokens())})
     separate = (out / "target_vocab.json").exists()
     special = {key: SPECIALS[index] for key, index in NAMES.items() if key != "bos_token"}
     _write(
@@ -103,10 +103,10 @@ def _tokenizers(task: Any, out: Path) -> None:
     _write(out / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", **special})
 
 
-def _file(tokenizer: Tokenizer | Imported) -> dict[str, Any]:
+def _file(tokenizer: LearnedTokenizer | ImportedTokenizer) -> dict[str, Any]:
     """The library's file of a tokenizer, with our ids."""
-    if isinstance(tokenizer, Imported):
-        return _renumbered(json.loads(tokenizer.backend.to_str()), tokenizer.vocabulary)
+    if isinstance(tokenizer, ImportedTokenizer):
+        return _renumbered(json.loads(tokenizer.backend.to_str()), tokenizer.tokens())
     table: dict[str, Any] = json.loads(tokenizer.text())
     return table
 

@@ -128,7 +128,7 @@ def check_edges(edge_index: Tensor, sources: int, targets: int) -> None:
     """Refuse what is not a list of edges between these nodes."""
     if edge_index.dim() != 2 or edge_index.shape[0] != 2:
         raise ShapeError(f"edge_index must be (2, E): sources, targets; got {tuple(edge_index.shape)}")
-    # Elsewhere the numbers are not at hand, and torch's own indexing checks them.
+    # While torch traces, and on an accelerator, the host does not read numbers: indexing itself refuses them there.
     if traced() or not edge_index.is_cpu or edge_index.shape[1] == 0:
         return
     low, high = edge_index.amin(1).tolist(), edge_index.amax(1).tolist()

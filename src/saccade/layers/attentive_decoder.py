@@ -87,9 +87,9 @@ class DecodedStep(NamedTuple):
     attended: Attended
     state: DecoderState
 
-    def weights(self) -> dict[str, Tensor]:
-        """The weights (B, W, 1, K) by the name of the look, as search asks for them."""
-        return {"attention": self.attended.weights()[:, :, None]}
+    def weights(self) -> Float[Tensor, "B W 1 K"]:
+        """Where every hypothesis looked."""
+        return self.attended.weights()[:, :, None]
 
 
 def query_map_for(score: Score, query_width: int, key_width: int) -> nn.Module:

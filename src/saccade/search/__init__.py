@@ -1,26 +1,44 @@
-"""Search: from a writer and something to look at, the texts. Greedy, beam and sampling; they know only start, step, select.
+"""Search: from a writer and something to look at, the texts. Greedy, beam and sampling; they know only start, step, select
+and, for prompts, prefill.
 
 Letters: B inputs, W hypotheses of each, V vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from saccade.data.tokenizers import START
 from saccade.errors import UsageError
 from saccade.search.beam import beam
 from saccade.search.candidates import Choose
 from saccade.search.config import Config
 from saccade.search.forced import Forced, forced
 from saccade.search.greedy import greedy
-from saccade.search.hypothesis import Hypothesis
+from saccade.search.history import Endings, History
+from saccade.search.hypothesis import Hypothesis, HypothesisLook
 from saccade.search.loop import walk
+from saccade.search.protocol import Glance, Keys, Prefiller, State, Step, StepLook, Writer, each
 from saccade.search.sampling import sampling
-from saccade.writers.sequential import Glance, State, Step, Writer
 
-__all__ = ["Config", "Forced", "Glance", "Hypothesis", "State", "Step", "Writer", "forced", "search"]
+__all__ = [
+    "Config",
+    "Forced",
+    "Glance",
+    "Hypothesis",
+    "HypothesisLook",
+    "Keys",
+    "Prefiller",
+    "State",
+    "Step",
+    "StepLook",
+    "Writer",
+    "forced",
+    "search",
+    "stream",
+]
 
 
 def search(
@@ -29,41 +47,130 @@ def search(
     config: Config,
     *,
     inputs: int,
+    start: int | Sequence[int],
+    end: int,
+    banned: Collection[int] = (),
+    prompts: Sequence[Sequence[int]] | None = None,
     looks: bool = False,
     positions: Sequence[int] | None = None,
-    first: Sequence[int] | None = None,
     device: torch.device | None = None,
 ) -> list[list[Hypothesis]]:
     """The `config.n_best` texts of each input, best first; fewer, or none, where a writer leaves no more open.
 
-    What an input gets does not depend on the inputs beside it. For sampling, its random numbers belong to `config.seed` and
-    to its position: its index here, or `positions` (its line in a file, say), so that a file cut into other batches gives
-    the same texts. PAD and START are never written. Texts that were stopped by the length limit rank by their score among
-    the others. `looks` asks for the weights along every text. `first` is what each writer starts from, if not START; it is
-    not part of a text. `device` is where the writer reads its first tokens.
+    A text begins after the token `start`, one for all or one for each input, and closes with `end`; neither is part of it.
+    `banned` ids are never written. What an input gets does not depend on the inputs beside it. For sampling, its random
+    numbers belong to `config.seed` and to its position: its index here, or `positions` (its line in a file, say), so that a
+    file cut into other batches gives the same texts. Texts that were stopped by the length limit rank by their score among
+    the others.
+
+    `prompts` are what each text is to go on from, after its start; they are looked at as what was written is, but are not
+    part of the text. `looks` asks for the weights along every text. `device` is where the writer reads its first tokens.
     """
-    positions = range(inputs) if positions is None else positions
-    if len(positions) != inputs:
-        raise UsageError(f"positions: expected {inputs}, one for each input, got {len(positions)}")
-    if inputs == 0:
-        return []
-    starts = torch.tensor(_starts(first, inputs), device=device)
-    choose, width = _method(config, positions)
-    history, endings = walk(writer, memory, config, choose, width=width, starts=starts, looks=looks)
-    return history.hypotheses(endings)
+    found: list[list[Hypothesis]] = [[] for _ in range(inputs)]
+    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device, looks)
+    for chosen, steps in walks:
+        *_, (history, endings, _) = steps
+        for place, texts in zip(chosen, history.hypotheses(endings, end), strict=True):
+            found[place] = texts
+    return found
 
 
-def _starts(first: Sequence[int] | None, inputs: int) -> Sequence[int]:
-    """The token before the first of each input."""
-    if first is not None and len(first) != inputs:
-        raise UsageError(f"first: expected {inputs}, one for each input, got {len(first)}")
-    return [START] * inputs if first is None else first
+def stream(
+    writer: Writer,
+    memory: Any,
+    config: Config,
+    *,
+    inputs: int,
+    start: int | Sequence[int],
+    end: int,
+    banned: Collection[int] = (),
+    prompts: Sequence[Sequence[int]] | None = None,
+    positions: Sequence[int] | None = None,
+    device: torch.device | None = None,
+) -> Iterator[list[list[int]]]:
+    """The tokens of the best text of each input as they are decided: after every step, the new ones of each input.
+
+    Greedy search and a single sample decide a token at each step. A beam, or several samples, decide what all hypotheses
+    share that may still win. Joined, they are the tokens of the first text that `search` gives for the same arguments.
+    """
+    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device)
+    return _side_by_side([(chosen, _decided(steps, len(chosen), end)) for chosen, steps in walks], inputs)
 
 
-def _method(config: Config, positions: Sequence[int]) -> tuple[Choose, int]:
+Steps = Iterator[tuple[History, Endings, Tensor]]
+
+
+def _walks(
+    writer: Writer,
+    memory: Any,
+    config: Config,
+    inputs: int,
+    start: int | Sequence[int],
+    end: int,
+    banned: Collection[int],
+    prompts: Sequence[Sequence[int]] | None,
+    positions: Sequence[int] | None,
+    device: torch.device | None,
+    looks: bool = False,
+) -> list[tuple[list[int], Steps]]:
+    """For each length of prompts: the inputs that have it, and the loop over them, about to begin.
+
+    Inputs whose prompts differ in length stand at different places of their texts, where most states keep one place for all.
+    """
+    if end in banned:
+        raise UsageError(f"banned: expected ids other than the end, {end}, which a text needs; got {sorted(banned)}")
+    positions = each(range(inputs) if positions is None else positions, inputs, "positions")
+    starts, prompts = each(start, inputs, "start"), [()] * inputs if prompts is None else prompts
+    if len(prompts) != inputs:
+        raise UsageError(f"prompts: expected {inputs}, one for each input, got {len(prompts)}")
+    rows = [[first, *prompt] for first, prompt in zip(starts, prompts, strict=True)]
+    walks = []
+    for length in sorted({len(row) for row in rows}):
+        chosen = [place for place, row in enumerate(rows) if len(row) == length]
+        choose, width = _method(config, [positions[place] for place in chosen], [prompts[place] for place in chosen])
+        steps = walk(
+            writer,
+            memory,
+            config,
+            choose,
+            inputs=None if len(chosen) == inputs else torch.tensor(chosen, device=device),
+            prompts=torch.tensor([rows[place] for place in chosen], device=device),
+            width=width,
+            end=end,
+            banned=frozenset(banned),
+            looks=looks,
+        )
+        walks.append((chosen, steps))
+    return walks
+
+
+def _side_by_side(streams: list[tuple[list[int], Iterator[list[list[int]]]]], inputs: int) -> Iterator[list[list[int]]]:
+    """Streams of some inputs each as one of all."""
+    for parts in zip_longest(*(steps for _, steps in streams), fillvalue=[]):
+        fresh: list[list[int]] = [[] for _ in range(inputs)]
+        for (chosen, _), part in zip(streams, parts, strict=True):
+            for place, tokens in zip(chosen, part, strict=False):
+                fresh[place] = tokens
+        yield fresh
+
+
+def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:
+    """After every step, the tokens of each input that were decided by it."""
+    counts, before = [0] * inputs, list(range(inputs))
+    for history, endings, active in steps:
+        fresh: list[list[int]] = [[] for _ in range(inputs)]
+        going = active.tolist()
+        for place in before:
+            fresh[place] = history.decided(endings, place, counts[place], end, place in going)
+            counts[place] += len(fresh[place])
+        before = going
+        yield fresh
+
+
+def _method(config: Config, positions: Sequence[int], prompts: Sequence[Sequence[int]]) -> tuple[Choose, int]:
     """How hypotheses go on, and how many of each input are followed at once."""
     if config.method == "greedy":
         return greedy, 1
     if config.method == "beam":
         return beam(config.beam), config.beam
-    return sampling(config, positions), config.n_best
+    return sampling(config, positions, prompts), config.n_best

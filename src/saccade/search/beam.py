@@ -13,7 +13,7 @@ from saccade.search.greedy import greedy
 def beam(width: int) -> Choose:
     """The ways on of a beam this wide. A beam of one is greedy search: it ends where its only text ends."""
 
-    def choose(active: Tensor, totals: Tensor, log_probs: Tensor) -> Candidates:
-        return best(totals, log_probs, 2 * width)
+    def choose(active: Tensor, totals: Tensor, log_probs: Tensor, ids: range) -> Candidates:
+        return best(totals, log_probs, ids, 2 * width)
 
     return greedy if width == 1 else choose

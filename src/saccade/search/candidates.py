@@ -4,16 +4,12 @@ Everything after the writer's own numbers is small: it is kept on the CPU, and s
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from saccade.data.tokenizers import END
-
-# PAD and START come before END in every vocabulary: what may be written is everything from END on.
-FIRST = END
 VECTOR = 64
 NEVER = float("-inf")
 
@@ -45,29 +41,41 @@ class Candidates:
         return Candidates(self.parents[rows], self.tokens[rows], self.totals[rows])
 
 
-# From the numbers of the inputs (B,), the totals of their hypotheses (B, W) and the writer's log-probabilities (B, W, V).
-Choose = Callable[[Tensor, Tensor, Tensor], Candidates]
+# From the numbers of the inputs (B,), the totals of their hypotheses (B, W), the log-probabilities (B, W, V) and the range
+# of ids that may be written.
+Choose = Callable[[Tensor, Tensor, Tensor, range], Candidates]
 
 
-def best(totals: Tensor, log_probs: Tensor, count: int) -> Candidates:
-    """The `count` most likely of the W·V ways on of each input, best first.
+def writable(log_probs: Tensor, banned: Collection[int]) -> tuple[Tensor, range]:
+    """The log-probabilities, and the range of ids that may be written: banned ids at either end of the vocabulary are left
+    out of the range, which costs nothing; those within it become -inf."""
+    V = log_probs.shape[-1]
+    first = next(token for token in range(V) if token not in banned)
+    last = next(token for token in reversed(range(V)) if token not in banned)
+    within = [token for token in banned if first < token < last]
+    if within:
+        log_probs = log_probs.index_fill(-1, torch.tensor(within, device=log_probs.device), NEVER)
+    return log_probs, range(first, last + 1)
+
+
+def best(totals: Tensor, log_probs: Tensor, ids: range, count: int) -> Candidates:
+    """The `count` most likely ways on of each input with one of these ids, best first.
 
     Sorting every number would cost more than a small model's step. The tokens are dealt into groups instead: the best
     `count` tokens can only stand in the `count` groups with the best maxima, and just those groups are read.
     """
     W, V = log_probs.shape[1:]
-    size = V - FIRST
-    groups = _group_count(size, W, count)
-    maxima = _plus(totals, _maxima(log_probs, groups).cpu().double()).flatten(1)
+    groups = _group_count(len(ids), W, count)
+    maxima = _plus(totals, _maxima(log_probs[..., ids.start : ids.stop], groups).cpu().double()).flatten(1)
     chosen = maxima.topk(min(count, maxima.shape[1]), sorted=False).indices
     parents = chosen // groups
-    tokens = (chosen % groups)[..., None] + torch.arange(FIRST, V, groups)
-    outside = tokens >= V
-    tokens = tokens.clamp(max=V - 1)
+    tokens = (chosen % groups)[..., None] + torch.arange(ids.start, ids.stop, groups)
+    outside = tokens >= ids.stop
+    tokens = tokens.clamp(max=ids.stop - 1)
     places = (parents[..., None] * V + tokens).flatten(1).to(log_probs.device)
     values = log_probs.flatten(1).gather(1, places).cpu().double().view_as(tokens)
     sums = _plus(totals.gather(1, parents), values).masked_fill(outside, NEVER)
-    top = sums.flatten(1).topk(min(count, W * size))
+    top = sums.flatten(1).topk(min(count, W * len(ids)))
     return Candidates(
         parents.gather(1, top.indices // tokens.shape[2]), tokens.flatten(1).gather(1, top.indices), top.values
     )
@@ -80,11 +88,10 @@ def _group_count(size: int, W: int, count: int) -> int:
 
 
 def _maxima(log_probs: Tensor, groups: int) -> Tensor:
-    """The largest of every group, (B, W, groups): group g holds what may be written at g, g + groups, g + 2·groups, …"""
-    writable = log_probs[..., FIRST:]
-    whole = writable.shape[-1] // groups * groups
-    maxima: Tensor = writable[..., :whole].unflatten(-1, (-1, groups)).amax(-2)
-    rest = writable[..., whole:]
+    """The largest of every group, (B, W, groups): group g holds what stands at g, g + groups, g + 2·groups, …"""
+    whole = log_probs.shape[-1] // groups * groups
+    maxima: Tensor = log_probs[..., :whole].unflatten(-1, (-1, groups)).amax(-2)
+    rest = log_probs[..., whole:]
     if rest.shape[-1]:
         ahead = maxima[..., : rest.shape[-1]]
         torch.maximum(ahead, rest, out=ahead)

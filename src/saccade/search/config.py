@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from annotated_types import Gt, Le
+from annotated_types import Ge, Gt, Le
 
 from saccade.config import Amount, Count, Positive, Rate
 from saccade.errors import UsageError
 
 MOST = 1000  # hypotheses of one input: wider beams were never of use (Koehn and Knowles 2017), and fill the memory
-METHODS = {"beam": "beam", "temperature": "sample", "top_k": "sample", "top_p": "sample"}  # keys of one method alone
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+METHODS = {"beam": "beam", **dict.fromkeys(SAMPLING, "sample")}  # keys of one method alone
 
 Hypotheses = Annotated[int, Gt(0), Le(MOST)]
 
@@ -35,6 +36,11 @@ class Config:
     """Sampling draws among this many of the likeliest tokens; 0 is all."""
     top_p: Annotated[float, Gt(0), Le(1)] = 1.0
     """Sampling draws among the likeliest tokens that together reach this probability, after temperature and top_k."""
+    min_p: Annotated[float, Ge(0), Le(1)] = 0.0
+    """Sampling draws no token that is less likely than this share of the likeliest, after temperature; 0 is any."""
+    repetition_penalty: Rate = 1.0
+    """Sampling multiplies the log-probability of tokens by this that stand in the text or its prompt already; above 1
+    repeats less."""
     seed: Count = 0
     """Where the random numbers of sampling start."""
 

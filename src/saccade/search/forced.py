@@ -1,26 +1,26 @@
 """Given texts, sent through a writer: how likely each token was, and where was looked while writing it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from saccade.data.tokenizers import END, START
-from saccade.writers.sequential import Writer
+from saccade.search.hypothesis import HypothesisLook
+from saccade.search.protocol import StepLook, Writer, each
 
 
 @dataclass(frozen=True)
 class Forced:
     """What a writer makes of a text that it did not choose.
 
-    Shapes: log_probs (steps), looks (heads, steps, keys), one row per token given
+    Shapes: log_probs (steps), one per token given
     """
 
     log_probs: Tensor
-    looks: dict[str, Tensor]
+    looks: list[HypothesisLook]
 
 
 @torch.no_grad()
@@ -29,35 +29,39 @@ def forced(
     memory: Any,
     tokens: Sequence[Sequence[int]],
     *,
+    start: int | Sequence[int],
     looks: bool = False,
-    first: Sequence[int] | None = None,
     device: torch.device | None = None,
 ) -> list[Forced]:
-    """One text for each input, exactly as given: without START, and with END only if END is to be counted."""
+    """One text for each input, exactly as given: after its start token, and with the end only if that is to be counted.
+
+    `start` is one token for all or one for each input; `device` is where the writer reads tokens.
+    """
     if not tokens:
         return []
     steps = max(map(len, tokens))
-    # What stands behind the shorter texts is never read; END is in every vocabulary.
-    starts = [START] * len(tokens) if first is None else first
-    rows = zip(starts, tokens, strict=True)
-    written = torch.tensor([[start, *text, *[END] * (steps - len(text))] for start, text in rows], device=device)
-    state, log_probs, weights = writer.start(memory), [torch.zeros(len(tokens), 0)], []
+    # What stands behind the shorter texts is never read; 0 is in every vocabulary.
+    rows = zip(each(start, len(tokens), "start"), tokens, strict=True)
+    written = torch.tensor([[first, *text, *[0] * (steps - len(text))] for first, text in rows], device=device)
+    state, log_probs = writer.start(memory), [torch.zeros(len(tokens), 0)]
+    kept: list[list[StepLook]] = []
     for number in range(steps):
         step = writer.step(written[:, number, None], state)
-        log_probs.append(step.log_probs[:, 0].gather(1, written[:, number + 1, None]).cpu().float())
-        weights.append({name: value[:, 0].cpu().float() for name, value in step.glance().items()} if looks else {})
+        following = written[:, number + 1, None].to(step.log_probs.device)
+        log_probs.append(step.log_probs[:, 0].gather(1, following).cpu().float())
+        seen = step.glance() if looks else []
+        kept.append([replace(look, weights=look.weights[:, 0].to("cpu", torch.float32, copy=True)) for look in seen])
         state = step.state
     joined = torch.cat(log_probs, 1)
     return [
-        Forced(joined[place, : len(text)], {name: _along(weights[: len(text)], name, place) for name in weights[0]})
-        if text
-        else Forced(joined[place, :0], {})
+        Forced(joined[place, : len(text)], [_along(look, place) for look in zip(*kept[: len(text)], strict=True)])
         for place, text in enumerate(tokens)
     ]
 
 
-def _along(weights: list[dict[str, Tensor]], name: str, place: int) -> Tensor:
-    """One input's weights, (heads, steps, keys); a step with fewer keys gets 0 for the rest."""
-    rows = [step[name][place] for step in weights]
+def _along(looks: Sequence[StepLook], place: int) -> HypothesisLook:
+    """One input's look at every step."""
+    rows = [look.weights[place] for look in looks]
     keys = max(row.shape[-1] for row in rows)
-    return torch.stack([pad(row, (0, keys - row.shape[-1])) for row in rows], 1)
+    weights = torch.stack([pad(row, (0, keys - row.shape[-1])) for row in rows], 1)
+    return HypothesisLook(looks[0].name, looks[0].keys, weights)

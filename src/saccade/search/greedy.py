@@ -5,6 +5,6 @@ from torch import Tensor
 from saccade.search.candidates import Candidates, best
 
 
-def greedy(active: Tensor, totals: Tensor, log_probs: Tensor) -> Candidates:
+def greedy(active: Tensor, totals: Tensor, log_probs: Tensor, ids: range) -> Candidates:
     """The one best way on for each input."""
-    return best(totals, log_probs, 1)
+    return best(totals, log_probs, ids, 1)

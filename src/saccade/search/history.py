@@ -1,26 +1,26 @@
 """The steps behind a search, kept as they happened, and the way back through them from every text that was returned."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from saccade.data.tokenizers import END
 from saccade.search.candidates import NEVER, Candidates
-from saccade.search.hypothesis import Hypothesis, divisor
+from saccade.search.hypothesis import Hypothesis, HypothesisLook, divisor
+from saccade.search.protocol import StepLook
 
 
 @dataclass(frozen=True)
 class Moment:
     """One step: who was there, how the hypotheses went on, and where they looked.
 
-    Shapes: places (inputs), the row of each input in this step; weights (B, W, heads, keys)
+    Shapes: places (inputs), the row of each input in this step
     """
 
     places: Tensor
     going: Candidates
-    weights: Mapping[str, Tensor]
+    looks: Sequence[StepLook]
 
 
 class Endings:
@@ -60,7 +60,7 @@ class History:
         self.moments: list[Moment] = []
         self._active: Tensor | None = None
 
-    def add(self, active: Tensor, going: Candidates, weights: Mapping[str, Tensor]) -> None:
+    def add(self, active: Tensor, going: Candidates, looks: Sequence[StepLook]) -> None:
         """Keep a step; weights are copied, since a writer may use their room again."""
         if self._active is not None and len(active) == len(self._active):
             places = self.moments[-1].places
@@ -68,10 +68,44 @@ class History:
             places = torch.zeros(self.inputs, dtype=torch.long)
             places[active] = torch.arange(len(active))
         self._active = active
-        kept = {name: value.to("cpu", torch.float32, copy=True) for name, value in weights.items()}
+        kept = [replace(look, weights=look.weights.to("cpu", torch.float32, copy=True)) for look in looks]
         self.moments.append(Moment(places, going, kept))
 
-    def hypotheses(self, endings: Endings) -> list[list[Hypothesis]]:
+    def decided(self, endings: Endings, place: int, start: int, end: int, going: bool) -> list[int]:
+        """The tokens of an input, from number `start` on, that no later step can change.
+
+        While it is `going` on, these are the tokens that all texts share which may still be returned; after that, all of
+        the best text.
+        """
+        count = int((endings.scores[place] > NEVER).sum()) if going else 1
+        kept = (endings.steps, endings.parents, endings.tokens)
+        ended = list(zip(*(numbers[place, :count].tolist() for numbers in kept), strict=True))
+        if not going:
+            ((step, parent, token),) = ended
+            found = endings.scores[place, 0] > NEVER
+            last = [token] if token != end and step >= start else []
+            return [*self._tokens(place, step - 1, parent, start), *last] if found else []
+        shortest = min((step for step, _, _ in ended), default=len(self.moments))
+        latest = self.moments[-1]
+        rows = set((latest.going.totals[latest.places[place]] > NEVER).nonzero().flatten().tolist())
+        for step in range(len(self.moments) - 1, start - 1, -1):
+            rows |= {parent for number, parent, _ in ended if number == step + 1}
+            if len(rows) == 1 and step < shortest:
+                return self._tokens(place, step, *rows, start)
+            parents = self.moments[step].going.parents[self.moments[step].places[place]].tolist()
+            rows = {parents[row] for row in rows}
+        return []
+
+    def _tokens(self, place: int, step: int, row: int, start: int) -> list[int]:
+        """The tokens of an input that a hypothesis has after a step, from number `start` on."""
+        tokens = []
+        for moment in self.moments[start : step + 1][::-1]:
+            own = moment.places[place]
+            tokens.append(int(moment.going.tokens[own, row]))
+            row = int(moment.going.parents[own, row])
+        return tokens[::-1]
+
+    def hypotheses(self, endings: Endings, end: int) -> list[list[Hypothesis]]:
         """The texts that these endings close, best first for each input."""
         inputs, ranks = (endings.scores > NEVER).nonzero(as_tuple=True)
         steps, parents, last = (kept[inputs, ranks] for kept in (endings.steps, endings.parents, endings.tokens))
@@ -80,7 +114,7 @@ class History:
         found: list[list[Hypothesis]] = [[] for _ in range(self.inputs)]
         numbers = zip(inputs.tolist(), ranks.tolist(), steps.tolist(), tokens.tolist(), looks, strict=True)
         for place, rank, step, written, look in numbers:
-            finished = written[step] == END
+            finished = written[step] == end
             log_prob, score = float(endings.totals[place, rank]), float(endings.scores[place, rank])
             found[place].append(Hypothesis(written[: step + (not finished)], log_prob, score, finished, look))
         return found
@@ -99,17 +133,21 @@ class History:
             rows[texts, step] = moment.going.parents[place, row]
         return tokens, rows
 
-    def _looks(self, inputs: Tensor, steps: Tensor, rows: Tensor) -> Iterator[dict[str, Tensor]]:
-        """The weights along each text. Keys may become more or fewer from step to step: those that are not there get 0."""
-        names = list(self.moments[0].weights) if self.moments else []
-        joined = {name: self._joined(name, inputs, steps, rows) for name in names}
+    def _looks(self, inputs: Tensor, steps: Tensor, rows: Tensor) -> Iterator[list[HypothesisLook]]:
+        """The weights along each text."""
+        looks = self.moments[0].looks if self.moments else []
+        joined = [self._joined(number, inputs, steps, rows) for number in range(len(looks))]
         for text, step in enumerate(steps.tolist()):
-            widths = {name: max(m.weights[name].shape[-1] for m in self.moments[: step + 1]) for name in names}
-            yield {name: joined[name][text, :, : step + 1, : widths[name]].clone() for name in names}
+            ways = zip(*(moment.looks for moment in self.moments[: step + 1]), strict=True)
+            widths = [max(look.weights.shape[-1] for look in way) for way in ways]
+            yield [
+                HypothesisLook(look.name, look.keys, weights[text, :, : step + 1, :width].clone())
+                for look, weights, width in zip(looks, joined, widths, strict=True)
+            ]
 
-    def _joined(self, name: str, inputs: Tensor, steps: Tensor, rows: Tensor) -> Tensor:
-        """The weights of N texts under one name, (N, heads, T, keys)."""
-        all_weights = [moment.weights[name] for moment in self.moments]
+    def _joined(self, number: int, inputs: Tensor, steps: Tensor, rows: Tensor) -> Tensor:
+        """The weights of one look of N texts, (N, heads, T, keys). Keys that are not there at a step get 0."""
+        all_weights = [moment.looks[number].weights for moment in self.moments]
         widest = max(weights.shape[-1] for weights in all_weights)
         joined = torch.zeros(len(inputs), all_weights[0].shape[2], len(all_weights), widest)
         for step, (moment, weights) in enumerate(zip(self.moments, all_weights, strict=True)):

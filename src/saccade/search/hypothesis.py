@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from saccade.search.protocol import Keys
+
 
 def divisor(length: int, penalty: float) -> Tensor:
     """What a log-probability is divided by to rank texts of different lengths: length ** penalty, kept finite.
@@ -16,16 +18,27 @@ def divisor(length: int, penalty: float) -> Tensor:
 
 
 @dataclass(frozen=True)
+class HypothesisLook:
+    """Where was looked while one text was written, one row per token written; a step with fewer keys has 0 for the rest.
+
+    Shapes: weights (heads, steps, keys)
+    """
+
+    name: str
+    keys: Keys
+    weights: Tensor
+
+
+@dataclass(frozen=True)
 class Hypothesis:
     """One text for one input.
 
     `log_prob` is the sum over its tokens as the writer gave them, END included, and `score` is what it was ranked by.
-    `finished` is false where the length limit came before END. `looks` is empty unless asked for; each entry is
-    (heads, steps, keys), one row per token written, END included.
+    `finished` is false where the length limit came before END. `looks` is empty unless asked for; END has a row of its own.
     """
 
     tokens: list[int]
     log_prob: float
     score: float
     finished: bool
-    looks: dict[str, Tensor]
+    looks: list[HypothesisLook]

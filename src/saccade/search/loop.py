@@ -1,17 +1,17 @@
-"""The one loop of all searches: step, choose, put what ended aside, let finished inputs go."""
+"""The one loop of all searches, a generator: step, choose, put what ended aside, let finished inputs go."""
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade.data.tokenizers import END
 from saccade.errors import SaccadeError, ShapeError
-from saccade.search.candidates import FIRST, NEVER, Candidates, Choose
+from saccade.search.candidates import NEVER, Candidates, Choose, writable
 from saccade.search.config import Config
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import divisor
-from saccade.writers.sequential import State, Step, Writer
+from saccade.search.protocol import State, Step, Writer, read
 
 
 @torch.inference_mode()
@@ -21,51 +21,67 @@ def walk(
     config: Config,
     choose: Choose,
     *,
+    inputs: Tensor | None,
+    prompts: Tensor,
     width: int,
-    starts: Tensor,
+    end: int,
+    banned: Collection[int],
     looks: bool,
-) -> tuple[History, Endings]:
-    """Follow up to `width` open hypotheses of each input, from its token in `starts`, to the end; `choose` says how."""
-    inputs = len(starts)
-    history, endings = History(inputs), Endings(inputs, config.n_best, config.length_penalty)
+) -> Iterator[tuple[History, Endings, Tensor]]:
+    """Follow up to `width` open hypotheses after each of these prompts (B, T); `choose` says how.
+
+    After every step: all steps so far, the texts that ended, and the prompts that go on, by their index. `inputs` (B,) are
+    the inputs of the memory that they belong to; None is all.
+    """
+    B = len(prompts)
+    history, endings = History(B), Endings(B, config.n_best, config.length_penalty)
     longest = divisor(config.max_length, config.length_penalty)
-    active, totals = torch.arange(inputs), torch.zeros(inputs, 1, dtype=torch.float64)
-    tokens, state = starts[:, None], writer.start(memory)
+    active, totals = torch.arange(B), torch.zeros(B, 1, dtype=torch.float64)
+    tokens, state = prompts[:, -1:], read(writer, prompts[:, :-1], _started(writer, memory, inputs))
     for number in range(config.max_length):
-        step = _stepped(writer, tokens, state)
-        candidates = choose(active, totals, step.log_probs)
-        _refuse_nan(active, totals, candidates, step.log_probs, number)
-        ended = candidates.tokens == END
+        step = _stepped(writer, tokens, state, max(end, *banned, 0))
+        candidates = choose(active, totals, *writable(step.log_probs, banned))
+        _refuse_nan(active, totals, candidates, step.log_probs, banned, number)
+        ended = candidates.tokens == end
         endings.add(active, candidates.only(ended), number)
         going = candidates.only(~ended).first(width)
-        history.add(active, going, step.glance() if looks else {})
+        history.add(active, going, step.glance() if looks else [])
         if number + 1 == config.max_length:
             endings.add(active, going, number)
-            break
+            going = going.only(torch.tensor(False))
         # More tokens can only lower a log-probability, and no text is longer than the limit: a hypothesis whose total,
         # spread over the longest text, does not reach the last place cannot reach it later.
         stay = (going.totals.amax(1) / longest > endings.worst(active)).nonzero().squeeze(1)
+        yield history, endings, active[stay]
         if len(stay) == 0:
-            break
+            return
         going = going.of(stay)
         state = _selected(step.state, stay, going.parents, step.log_probs)
         active, totals, tokens = active[stay], going.totals, going.tokens.to(step.log_probs.device)
-    return history, endings
 
 
-def _stepped(writer: Writer, tokens: Tensor, state: Any) -> Step:
+def _started(writer: Writer, memory: Any, inputs: Tensor | None) -> Any:
+    state = writer.start(memory)
+    return state if inputs is None else state.select(inputs, torch.zeros_like(inputs)[:, None])
+
+
+def _stepped(writer: Writer, tokens: Tensor, state: Any, largest: int) -> Step:
     step = writer.step(tokens, state)
     shape = tuple(step.log_probs.shape)
-    if len(shape) != 3 or shape[:2] != tuple(tokens.shape) or shape[2] <= FIRST:
-        expected = f"({tokens.shape[0]}, {tokens.shape[1]}, vocabulary of {FIRST + 1} or more)"
+    if len(shape) != 3 or shape[:2] != tuple(tokens.shape) or shape[2] <= largest:
+        expected = f"({tokens.shape[0]}, {tokens.shape[1]}, vocabulary of {largest + 1} or more)"
         raise ShapeError(f"log_probs of a step: expected {expected}, got {shape}")
     return step
 
 
-def _refuse_nan(active: Tensor, totals: Tensor, candidates: Candidates, log_probs: Tensor, number: int) -> None:
+def _refuse_nan(
+    active: Tensor, totals: Tensor, candidates: Candidates, log_probs: Tensor, banned: Collection[int], number: int
+) -> None:
     """NaN ranks above every number, so one look at the best is enough; what may not be written is looked at by itself."""
-    unwritten = log_probs[..., :FIRST].amax(-1).cpu().double().masked_fill(totals == NEVER, NEVER)
-    wrong = ~((candidates.totals.amax(1) < float("inf")) & (unwritten.amax(1) < float("inf")))
+    wrong = ~(candidates.totals.amax(1) < float("inf"))
+    if banned:
+        unwritten = log_probs.index_select(-1, torch.tensor(sorted(banned), device=log_probs.device)).amax(-1)
+        wrong |= ~(unwritten.cpu().double().masked_fill(totals == NEVER, NEVER).amax(1) < float("inf"))
     if wrong.any():
         place = int(active[wrong][0])
         raise SaccadeError(

@@ -1,4 +1,4 @@
-"""Sampling: the next token drawn by its probability, after temperature, top-k and top-p.
+"""Sampling: the next token drawn by its probability, after a penalty on repetition, temperature, top-k, top-p and min-p.
 
 Each draw depends on the seed, the position of its input and the number of its sample, and on nothing else: not on the other
 inputs of the batch, nor on how many samples are drawn, nor on torch's generator. Drawing is done on the CPU.
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from saccade.search.candidates import FIRST, NEVER, Candidates, Choose, best
+from saccade.search.candidates import NEVER, Candidates, Choose, best
 from saccade.search.config import Config
 
 LARGEST = 2**64
@@ -20,15 +20,39 @@ BELOW_ONE = 1 - 2**-53
 HOTTEST = 1e30  # beyond it, and below its inverse, float32 knows no difference
 
 
-def sampling(config: Config, positions: Sequence[int]) -> Choose:
+def sampling(config: Config, positions: Sequence[int], prompts: Sequence[Sequence[int]]) -> Choose:
     """Ways on drawn at random, `config.n_best` for each input; `positions` names the random numbers of each."""
     sources = [[_source(config.seed, position, sample) for sample in range(config.n_best)] for position in positions]
+    seen = torch.zeros(len(positions), config.n_best, 0, dtype=torch.bool)  # which tokens each text has, (inputs, n_best, V)
 
-    def choose(active: Tensor, totals: Tensor, log_probs: Tensor) -> Candidates:
+    def choose(active: Tensor, totals: Tensor, log_probs: Tensor, ids: range) -> Candidates:
         uniform = [[source.random() for source in sources[place]] for place in active.tolist()]
-        return _drawn(totals, log_probs, torch.tensor(uniform, dtype=torch.float64), config)
+        numbers = torch.tensor(uniform, dtype=torch.float64)
+        if config.repetition_penalty == 1:
+            return _drawn(totals, log_probs, log_probs, ids, numbers, config)
+        nonlocal seen
+        if not seen.shape[-1]:
+            seen = _occurring(prompts, log_probs.shape[-1])[:, None].repeat(1, config.n_best, 1)
+        values = _floats(log_probs)
+        penalized = torch.where(seen[active, : totals.shape[1]], values * config.repetition_penalty, values)
+        drawn = _drawn(totals, log_probs, penalized, ids, numbers, config)
+        seen[active] = seen[active].scatter(-1, drawn.tokens[..., None], True)
+        return drawn
 
     return choose
+
+
+def _occurring(prompts: Sequence[Sequence[int]], V: int) -> Tensor:
+    """Which tokens each prompt has, (inputs, V)."""
+    found = torch.zeros(len(prompts), V, dtype=torch.bool)
+    for row, prompt in zip(found, prompts, strict=True):
+        row[list(prompt)] = True
+    return found
+
+
+def _floats(values: Tensor) -> Tensor:
+    """Numbers on the CPU, in single precision at least."""
+    return values.cpu().to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _source(seed: int, position: int, sample: int) -> np.random.Generator:
@@ -37,30 +61,34 @@ def _source(seed: int, position: int, sample: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, 0, sample], dtype=np.uint64)))
 
 
-def _drawn(totals: Tensor, log_probs: Tensor, uniform: Tensor, config: Config) -> Candidates:
-    """One way on for each number of `uniform` (B, N): all N from one hypothesis at the first step, one from each later."""
+def _drawn(totals: Tensor, log_probs: Tensor, penalized: Tensor, ids: range, uniform: Tensor, config: Config) -> Candidates:
+    """One way on for each number of `uniform` (B, N): all N from one hypothesis at the first step, one from each later.
+
+    It is drawn by the `penalized` log-probabilities; its total is that of `log_probs`, as the writer gave them.
+    """
     B, W = totals.shape
-    values, tokens = _kept(log_probs, config)
+    values, tokens = _kept(penalized, ids, config)
     peak = values.amax(-1, keepdim=True)
     gone = (totals[..., None] == NEVER) | (peak == NEVER)
     temperature = min(max(config.temperature, 1 / HOTTEST), HOTTEST)
     likely = (values - peak.masked_fill(gone, 0.0)).div_(temperature).exp_()
-    choice = _picked(_nucleus(likely, config.top_p), uniform.reshape(B, W, -1))
+    kept = _nucleus(likely, config.top_p).masked_fill(likely < config.min_p, 0.0)
+    chosen = tokens.gather(-1, _picked(kept, uniform.reshape(B, W, -1)))
     # A row with NaN or inf in it has no distribution to draw from; it is passed on as NaN, for the loop to refuse.
-    chosen = torch.where(peak < float("inf"), values.gather(-1, choice), float("nan"))
-    sums = (totals[..., None] + chosen.double()).masked_fill(gone, NEVER)
-    parents = torch.arange(W)[:, None].expand_as(choice)
-    return Candidates(parents.flatten(1), tokens.gather(-1, choice).flatten(1), sums.flatten(1))
+    own = log_probs.gather(-1, chosen.to(log_probs.device)).cpu()
+    own = torch.where(peak < float("inf"), own, float("nan"))
+    sums = (totals[..., None] + own.double()).masked_fill(gone, NEVER)
+    parents = torch.arange(W)[:, None].expand_as(chosen)
+    return Candidates(parents.flatten(1), chosen.flatten(1), sums.flatten(1))
 
 
-def _kept(log_probs: Tensor, config: Config) -> tuple[Tensor, Tensor]:
+def _kept(log_probs: Tensor, ids: range, config: Config) -> tuple[Tensor, Tensor]:
     """What may be drawn and its tokens, (B, W, M)."""
     B, W, V = log_probs.shape
     if config.top_k:
-        top = best(torch.zeros(B * W, 1, dtype=torch.float64), log_probs.reshape(B * W, 1, V), config.top_k)
+        top = best(torch.zeros(B * W, 1, dtype=torch.float64), log_probs.reshape(B * W, 1, V), ids, config.top_k)
         return top.totals.unflatten(0, (B, W)), top.tokens.unflatten(0, (B, W))
-    writable = log_probs[..., FIRST:].cpu()
-    return writable.to(torch.promote_types(writable.dtype, torch.float32)), torch.arange(FIRST, V).expand(B, W, -1)
+    return _floats(log_probs[..., ids.start : ids.stop]), torch.arange(ids.start, ids.stop).expand(B, W, -1)
 
 
 def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:

@@ -12,24 +12,26 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import Biased, Mask, Perceptron, Positions, Score, attend, lengths, make_normalizer
+from saccade.attention.live import live
 from saccade.config import Count, Positive, Share
-from saccade.data.aspects import AWAY
-from saccade.data.text import LabeledAspects
+from saccade.data.tensors import FAR, AspectInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.words import WordVectors
 from saccade.systems.system import Labeler
 
-TASK = "aspect_to_label"
+READS, WRITES = "aspect", "label"
+DEFAULTS = {"tokens": {"kind": "word"}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes."""
 
-    embedding: Positive = 100
+    embedding_size: Positive = 100
     "Width of the vectors of words, and so of an aspect, which is the mean of its words."
-    hidden: Positive = 64
+    hidden_size: Positive = 64
     "Width of the LSTM, and of the layer that weighs words."
     near: Count = 0
     "Words to each side of the aspect whose distance counts, by a learned number in the score; 0: none, as in the paper."
@@ -56,7 +58,7 @@ class Nearness(nn.Module):
 
     def forward(self, distance: Int[Tensor, "B K"]) -> Float[Tensor, "B 1 K"]:
         numbers = self.table[distance.clamp(-self.reach, self.reach) + self.reach]
-        return numbers.masked_fill(distance == AWAY, 0.0)[:, None]
+        return numbers.masked_fill(distance == FAR, 0.0)[:, None]
 
 
 class KeyBias(nn.Module):
@@ -97,24 +99,24 @@ class AspectPool(nn.Module):
 class Model(Labeler):
     """The words beside the aspect, read, pooled by it, and a linear layer."""
 
-    def __init__(self, config: Config, source_size: int, labels: int, runs: int = 0) -> None:
+    def __init__(self, config: Config, source: Vocabulary, labels: int, ngrams: int = 0) -> None:
         super().__init__()
         self.config = config
         dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
-        self.embedding = WordVectors(source_size, config.embedding, runs=runs, **dropout)
-        self.reader = RecurrentReader(2 * config.embedding, config.hidden, cell="lstm", directions=1)
-        self.pool = AspectPool(config.embedding, config.hidden, config.near, config.normalize)
-        self.pooled = nn.Linear(config.hidden, config.hidden, bias=False)
-        self.last = nn.Linear(config.hidden, config.hidden)
-        self.output = nn.Linear(config.hidden, labels)
+        self.embedding = WordVectors(source.size, config.embedding_size, runs=ngrams, **dropout)
+        self.reader = RecurrentReader(2 * config.embedding_size, config.hidden_size, cell="lstm", directions=1)
+        self.pool = AspectPool(config.embedding_size, config.hidden_size, config.near, config.normalize)
+        self.pooled = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
+        self.last = nn.Linear(config.hidden_size, config.hidden_size)
+        self.output = nn.Linear(config.hidden_size, labels)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, batch: LabeledAspects) -> Float[Tensor, "B labels"]:
-        aspect = mean(self.embedding(batch.aspect, batch.aspect_spelled), lengths(batch.aspect_lengths))
-        words = self.dropout(self.embedding(batch.source, batch.spelled))
+    def logits(self, input: AspectInput) -> Float[Tensor, "B labels"]:
+        aspect = mean(self.embedding(input.aspect, input.aspect_spelling), lengths(input.aspect_lengths))
+        words = self.dropout(self.embedding(input.tokens, input.spelling))
         beside = torch.cat((words, aspect[:, None].expand(-1, words.shape[1], -1)), -1)
-        live = torch.arange(words.shape[1]) < batch.lengths[:, None]
-        states, (last,) = self.reader(beside.transpose(0, 1).contiguous(), live.T.contiguous())
-        pooled = self.pool(states.transpose(0, 1), aspect, lengths(batch.lengths), batch.distance)
+        there = live(input.lengths, words.shape[1])
+        states, (last,) = self.reader(beside.transpose(0, 1).contiguous(), there.T.contiguous())
+        pooled = self.pool(states.transpose(0, 1), aspect, lengths(input.lengths), input.distance)
         logits: Tensor = self.output(self.dropout(torch.tanh(self.pooled(pooled) + self.last(last))))
         return logits

@@ -5,20 +5,20 @@ Attends: one learned query to the instances of the bag.
 Writes: the label of the bag, from the sum of its instances under those weights.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention import looking
 from saccade.config import Positive, Share
-from saccade.data.ragged import BagBatch
+from saccade.data.tensors import BagInput
 from saccade.layers.instances import lenet, perceptron
 from saccade.layers.pooling import BagAttention, GatedBagAttention, bag_maxima, bag_means
-from saccade.systems.system import Labeler
+from saccade.systems.system import BatchLook, Labeler, RaggedLook, Recorded
 
-TASK = "bags_to_labels"
+READS, WRITES = "bag", "label"
 POOLS = {"attention": BagAttention, "gated": GatedBagAttention}
 
 
@@ -28,9 +28,9 @@ class Config:
 
     pool: Literal["attention", "gated", "mean", "max"] = "attention"
     "attention: w'tanh(Vx); gated: that times a gate; mean, max: the controls that weigh nothing."
-    hidden: Positive = 64
+    attention_size: Positive = 64
     "Width of the layer that weighs instances."
-    widths: tuple[int, ...] = (256, 128, 64)
+    hidden_sizes: tuple[int, ...] = (256, 128, 64)
     "Layers that read a row of features; of pictures, the last number is the width after LeNet's two convolutions."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
@@ -48,24 +48,21 @@ class Model(Labeler):
 
     def __init__(self, config: Config, shape: tuple[int, ...], labels: int) -> None:
         super().__init__()
-        width, drop = config.widths[-1], config.dropout
-        self.reader = lenet(shape, width, drop) if len(shape) > 1 else perceptron(shape[0], config.widths, drop)
+        width, drop = config.hidden_sizes[-1], config.dropout
+        self.reader = lenet(shape, width, drop) if len(shape) > 1 else perceptron(shape[0], config.hidden_sizes, drop)
         weighs = config.pool in POOLS
-        self.pool = POOLS[config.pool](width, config.hidden, config.normalize) if weighs else None
+        self.pool = POOLS[config.pool](width, config.attention_size, config.normalize) if weighs else None
         self.plain = bag_maxima if config.pool == "max" else bag_means
         self.output = nn.Linear(width, labels)
 
-    def forward(self, batch: BagBatch) -> Float[Tensor, "B labels"]:
-        read: Tensor = self.reader(batch.items)
-        pooled = self.plain(read, batch.sizes) if self.pool is None else self.pool(read, batch.sizes)
+    def logits(self, input: BagInput) -> Float[Tensor, "B labels"]:
+        read: Tensor = self.reader(input.items)
+        pooled = self.plain(read, input.sizes) if self.pool is None else self.pool(read, input.sizes)
         logits: Tensor = self.output(pooled)
         return logits
 
-    def glance(self, batch: BagBatch) -> dict[str, Tensor]:
-        """Where it looked: the weight of every instance, (N); nothing where all count alike."""
+    def looks(self, input: BagInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
+        """The weight of every instance; nothing where all count alike."""
         if self.pool is None:
-            return {}
-        with looking(self.pool) as looks:
-            self(batch)
-        (found,) = looks.values()
-        return {"instances": found[-1].weights()}
+            return []
+        return [RaggedLook("instances", "output", "input", recorded["pool"][-1].weights(), input.sizes)]

@@ -13,12 +13,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.attention.live import live
 from saccade.config import Count, Positive, Share
-from saccade.data.text import LabeledTexts
+from saccade.data.tensors import WordsInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
 from saccade.systems.system import Labeler
 
-TASK = "text_to_label"
+READS, WRITES = "words", "label"
+DEFAULTS = {"tokens": {"kind": "word"}}
 PRIME = 1_000_003  # spreads pairs of words over the buckets
 
 
@@ -28,7 +31,7 @@ class Config:
 
     features: Literal["vectors", "binary"] = "vectors"
     "vectors: each word has a learned vector; binary: a weight for each label, counted once however often a word comes."
-    width: Positive = 100
+    embedding_size: Positive = 100
     "Width of the vectors."
     ngrams: Literal[1, 2, 3] = 1
     "Longest run of words that is a feature of its own."
@@ -36,7 +39,7 @@ class Config:
     "Runs of two and more words share so many vectors, found by a hash."
     pool: Literal["mean", "sum"] = "mean"
     "How the vectors become one."
-    hidden: Count = 0
+    hidden_size: Count = 0
     "Width of a layer between them and the label (Iyyer's deep averaging); 0: none."
     word_dropout: Share = 0.0
     "Share of the words struck out of a text in training."
@@ -56,35 +59,35 @@ def attends(config: Config) -> bool:
 class Model(Labeler):
     """Vectors of words and runs of words, added up, and a linear layer or two."""
 
-    def __init__(self, config: Config, source_size: int, labels: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, labels: int) -> None:
         super().__init__()
-        self.config, self.source_size = config, source_size
+        self.config, self.source_size = config, source.size
         binary = config.features == "binary"
-        width = labels if binary else config.width
-        self.embedding = nn.Embedding(source_size + (config.buckets if config.ngrams > 1 else 0), width)
+        width = labels if binary else config.embedding_size
+        self.embedding = nn.Embedding(source.size + (config.buckets if config.ngrams > 1 else 0), width)
         nn.init.normal_(self.embedding.weight, std=0.0 if binary else 0.1)
         self.dropout = nn.Dropout(config.dropout)
-        middle = [nn.Linear(width, config.hidden), nn.ReLU(), nn.Dropout(config.dropout)] if config.hidden else []
+        middle = [nn.Linear(width, config.hidden_size), nn.ReLU(), nn.Dropout(config.dropout)] if config.hidden_size else []
         self.bias = nn.Parameter(torch.zeros(labels)) if binary else None
-        self.output = nn.Identity() if binary else nn.Sequential(*middle, nn.Linear(config.hidden or width, labels))
+        self.output = nn.Identity() if binary else nn.Sequential(*middle, nn.Linear(config.hidden_size or width, labels))
 
-    def forward(self, batch: LabeledTexts) -> Float[Tensor, "B labels"]:
-        features, share = self.features(batch)
+    def logits(self, input: WordsInput) -> Float[Tensor, "B labels"]:
+        features, share = self.features(input)
         pooled = F.embedding_bag(features, self.embedding.weight, mode="sum", per_sample_weights=share)
         if self.bias is not None:
             return pooled + self.bias
         logits: Tensor = self.output(self.dropout(pooled))
         return logits
 
-    def features(self, batch: LabeledTexts) -> tuple[Int[Tensor, "B F"], Float[Tensor, "B F"]]:
+    def features(self, input: WordsInput) -> tuple[Int[Tensor, "B F"], Float[Tensor, "B F"]]:
         """The numbers of all features, and how much each counts; 0 for padding and what is struck out."""
-        live = torch.arange(batch.source.shape[1]) < batch.lengths[:, None]
-        found, counted = [batch.source], [live]
-        run = batch.source
+        there = live(input.lengths, input.tokens.shape[1])
+        found, counted = [input.tokens], [there]
+        run = input.tokens
         for length in range(1, self.config.ngrams):
-            run = (run[:, :-1] * PRIME + batch.source[:, length:]) % (2**31 - 1)
+            run = (run[:, :-1] * PRIME + input.tokens[:, length:]) % (2**31 - 1)
             found.append(run % self.config.buckets + self.source_size)
-            counted.append(live[:, length:])
+            counted.append(there[:, length:])
         features, there = torch.cat(found, 1), torch.cat(counted, 1)
         if self.config.features == "binary":
             features, there = once(features, there)

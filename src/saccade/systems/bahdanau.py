@@ -15,32 +15,32 @@ from torch import Tensor, nn
 from saccade.attention import make_normalizer, make_score
 from saccade.attention.live import live
 from saccade.config import Count, Positive, Share
-from saccade.data.text import TextBatch
-from saccade.data.tokenizers import PAD
+from saccade.data.tensors import Batch, TextInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.attentive_decoder import Annotations, DecoderState, LastStateDecoder, query_map_for
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import RecurrentReader, cell_named
-from saccade.systems.system import System
-from saccade.writers.sequential import Step
+from saccade.search.protocol import Step, StepLook
+from saccade.systems.system import Output, System
 
-TASK = "text_to_text"
+READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes and parts of the model; the paper's are embedding=620, hidden=1000, readout=500."""
 
-    embedding: Positive = 256
+    embedding_size: Positive = 256
     "Width of a token's vector."
-    hidden: Positive = 256
+    hidden_size: Positive = 256
     "Width of the writer's state, and of the reader's in each direction."
-    readout: Count = 128
+    readout_size: Count = 128
     "Width of the layer before the output (maxout of pairs); 0: none, the output reads the state alone."
     readout_reads: Literal["new", "last"] = "new"
     "The state that this layer reads: the one that has seen the context, or the one before it, as in the paper's appendix."
     cell: Literal["gru", "lstm"] = "gru"
     "The recurrent unit, of reader and writer."
-    layers: Positive = 1
+    num_layers: Positive = 1
     "Layers of the reader."
     directions: Literal[1, 2] = 2
     "1: the reader goes forward only. 2: also backward."
@@ -48,7 +48,7 @@ class Config:
     "How a state and a place of the source are compared: any name of the catalog of scores."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
-    places: Positive = 200
+    max_positions: Positive = 200
     "Longest source that the location score can look at; other scores have no limit."
     dropout: Share = 0.0
     "Share of embedding and readout numbers struck out in training."
@@ -65,44 +65,45 @@ class Memory:
 class Model(System):
     """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
 
-    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
-        width, hidden, seen = config.embedding, config.hidden, config.directions * config.hidden
-        self.source_embedding = nn.Embedding(source_size, width, PAD)
-        self.target_embedding = nn.Embedding(target_size, width, PAD)
+        width, hidden, seen = config.embedding_size, config.hidden_size, config.directions * config.hidden_size
+        self.source_embedding = nn.Embedding(source.size, width, source.pad)
+        self.target_embedding = nn.Embedding(target.size, width, target.pad)
         self.reader = RecurrentReader(
-            width, hidden, cell=config.cell, layers=config.layers, directions=config.directions, dropout=config.dropout
+            width, hidden, cell=config.cell, layers=config.num_layers, directions=config.directions, dropout=config.dropout
         )
-        score = make_score(config.score, query_width=hidden, key_width=seen, keys=config.places)
+        score = make_score(config.score, query_width=hidden, key_width=seen, keys=config.max_positions)
         query_map = query_map_for(score, hidden, seen)
         self.start_map = nn.Linear(hidden, cell_named(config.cell).parts * hidden)
-        self.readout = nn.Linear(hidden + seen + width, 2 * config.readout) if config.readout else None
-        self.output = nn.Linear(config.readout or hidden, target_size)
+        self.readout = nn.Linear(hidden + seen + width, 2 * config.readout_size) if config.readout_size else None
+        self.output = nn.Linear(config.readout_size or hidden, target.size)
         self.dropout = nn.Dropout(config.dropout)
         normalize = make_normalizer(config.normalize)
         self.decoder = LastStateDecoder(
             width, hidden, seen, score=score, normalize=normalize, query_map=query_map, cell=config.cell
         )
 
-    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+    def read(self, input: TextInput) -> Memory:
         """Annotations h_j of every place (eq. 7), and the first state from the reader's last word (A.2.2)."""
-        words = self.dropout(self.source_embedding(source.t()))
-        states, ends = self.reader(words, live(source_lengths, source.shape[1]).t())
+        words = self.dropout(self.source_embedding(input.tokens.t()))
+        states, ends = self.reader(words, live(input.lengths, input.tokens.shape[1]).t())
         values = states.transpose(0, 1).contiguous()
         start = torch.tanh(self.start_map(ends[-1]))
-        return Memory(Annotations(self.decoder.score.prepare(values), values, source_lengths), start)
+        return Memory(Annotations(self.decoder.score.prepare(values), values, input.lengths), start)
 
-    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
-        memory = self.read(batch.source, batch.source_lengths)
-        words = self.dropout(self.target_embedding(batch.before().t()))
+        target, memory = batch.target, self.read(batch.input)
+        words = self.dropout(self.target_embedding(target.before().t()))
         states, contexts = self.decoder(words, memory.annotations, memory.start)
         if self.config.readout_reads == "last":
             states = torch.cat((self.decoder.hidden(memory.start)[None], states[:-1]))
-        live_steps = live(batch.target_lengths, len(words)).t()
-        rows, targets = live_rows(self._read_out(states, contexts, words), batch.target.t(), live_steps)
-        return linear_cross_entropy(rows, self.output.weight, self.output.bias, targets, smoothing)
+        live_steps = live(target.lengths, len(words)).t()
+        rows, targets = live_rows(self._read_out(states, contexts, words), target.tokens.t(), live_steps)
+        loss = linear_cross_entropy(rows, self.output.weight, self.output.bias, targets, self.smoothing(target))
+        return Output(loss, target.lengths.sum())
 
     def start(self, memory: Memory) -> DecoderState:
         """Nothing written yet."""
@@ -115,7 +116,7 @@ class Model(System):
         last = self.decoder.hidden(state.states[:, :, 0])
         states = last if self.config.readout_reads == "last" else decoded.outputs
         log_probs = torch.log_softmax(self.output(self._read_out(states, decoded.contexts, words)), -1)
-        return Step(log_probs, decoded.state, decoded.weights)
+        return Step(log_probs, decoded.state, lambda: [StepLook("attention", "input", decoded.weights())])
 
     def _read_out(self, states: Tensor, contexts: Tensor, words: Tensor) -> Tensor:
         """The deep output's layer of maxout pairs (A.2.2)."""

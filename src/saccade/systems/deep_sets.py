@@ -13,15 +13,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention import looking
 from saccade.config import Count, Positive
-from saccade.data.sets import SetBatch
+from saccade.data.tensors import BagInput, Batch
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.instances import lenet
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.sets import in_rows, pool_named
-from saccade.systems.system import System
+from saccade.systems.system import Output, System
 
-TASK = "sets_to_numbers"
+READS, WRITES = "set", "number"
+DEFAULTS = {"tokens": {"kind": "word"}}
 LOSSES = {"absolute": F.l1_loss, "huber": F.smooth_l1_loss, "squared": F.mse_loss}
 
 
@@ -29,11 +30,11 @@ LOSSES = {"absolute": F.l1_loss, "huber": F.smooth_l1_loss, "squared": F.mse_los
 class Config:
     """Sizes, and how items become one."""
 
-    widths: tuple[Positive, ...] = (100, 30)
+    hidden_sizes: tuple[Positive, ...] = (100, 30)
     "Layers that read an item; the first is the width of a word's vector, or what LeNet makes of a picture."
-    reader: Literal["sum", "mean", "max", "lstm"] = "sum"
+    pool: Literal["sum", "mean", "max", "lstm"] = "sum"
     "How items become one. sum, mean, max: in no order; lstm: one after the other, the control."
-    hidden: Count = 0
+    hidden_size: Count = 0
     "Width of a layer between the sum and the number; 0: none, and what holds for small sets holds for large ones."
     loss: Literal["absolute", "huber", "squared"] = "absolute"
     "What an error costs: its size; its size where it is large and its square where it is small; or its square."
@@ -47,38 +48,32 @@ def attends(config: Config) -> bool:
 class Model(System):
     """ρ(Σ φ(x)): φ reads an item, ρ says the number."""
 
-    def __init__(self, config: Config, words: int, shape: tuple[int, ...]) -> None:
+    def __init__(self, config: Config, source: Vocabulary | None, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.config = config
-        width = config.widths[-1]
-        self.items = item_reader(config.widths, words, shape)
-        self.reader = RecurrentReader(width, width, cell="lstm", directions=1) if config.reader == "lstm" else None
-        middle = [nn.Linear(width, config.hidden), nn.Tanh()] if config.hidden else []
-        self.output = nn.Sequential(*middle, nn.Linear(config.hidden or width, 1))
+        width = config.hidden_sizes[-1]
+        self.items = item_reader(config.hidden_sizes, source.size if source else 0, shape)
+        self.reader = RecurrentReader(width, width, cell="lstm", directions=1) if config.pool == "lstm" else None
+        middle = [nn.Linear(width, config.hidden_size), nn.Tanh()] if config.hidden_size else []
+        self.output = nn.Sequential(*middle, nn.Linear(config.hidden_size or width, 1))
 
-    def forward(self, batch: SetBatch) -> Float[Tensor, " B"]:
-        items: Tensor = self.items(batch.items)
-        numbers: Tensor = self.output(self.pooled(items, batch.sizes))
+    def forward(self, batch: Batch) -> Output:
+        target = batch.target.numbers
+        return Output(LOSSES[self.config.loss](self.numbers(batch.input), target, reduction="sum"), len(target))
+
+    def numbers(self, input: BagInput) -> Float[Tensor, " B"]:
+        """A number for each set."""
+        items: Tensor = self.items(input.items)
+        numbers: Tensor = self.output(self.pooled(items, input.sizes))
         return numbers[:, 0]
 
     def pooled(self, items: Float[Tensor, "N D"], sizes: Tensor) -> Float[Tensor, "B D"]:
         """A vector for each set."""
         if self.reader is None:
-            return pool_named(self.config.reader)(items, sizes)
+            return pool_named(self.config.pool)(items, sizes)
         rows, there = in_rows(items, sizes)
         ends: list[Tensor] = self.reader(rows.transpose(0, 1).contiguous(), there.T.contiguous())[1]
         return ends[0]
-
-    def loss(self, batch: SetBatch, smoothing: float = 0.0) -> Tensor:
-        """What all errors of the batch cost together."""
-        return LOSSES[self.config.loss](self(batch), batch.target, reduction="sum")
-
-    def glance(self, batch: SetBatch) -> dict[str, Tensor]:
-        """How much each item counted, (N): all alike; nothing where none is looked at."""
-        with looking(self) as looks:
-            self(batch)
-        found = list(looks.values())
-        return {self.config.reader: found[0][-1].weights()} if found else {}
 
 
 def item_reader(widths: tuple[int, ...], words: int, shape: tuple[int, ...]) -> nn.Sequential:

@@ -8,30 +8,32 @@ Writes: a label, from the sum of the words under those weights.
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention import lengths
+from saccade.attention.live import live
 from saccade.config import Positive, Share
-from saccade.data.text import LabeledTexts
+from saccade.data.tensors import WordsInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import AttentionPool, mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.words import WordVectors
 from saccade.systems.system import Labeler
 
-TASK = "text_to_label"
+READS, WRITES = "words", "label"
+DEFAULTS = {"tokens": {"kind": "word"}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes, and who asks."""
 
-    embedding: Positive = 100
+    embedding_size: Positive = 100
     "Width of the vectors of words."
-    reader: Literal["none", "gru"] = "none"
+    encoder: Literal["none", "gru"] = "none"
     "none: words stand by themselves, and their order does not matter; gru: each is read with its neighbors."
-    hidden: Positive = 64
+    hidden_size: Positive = 64
     "Width of the GRU in each direction, and of the layer that weighs words."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words count by their weights; mean: all alike, the control."
@@ -55,19 +57,19 @@ def attends(config: Config) -> bool:
 class Model(Labeler):
     """The words, pooled, and a linear layer."""
 
-    def __init__(self, config: Config, source_size: int, labels: int, runs: int = 0) -> None:
+    def __init__(self, config: Config, source: Vocabulary, labels: int, ngrams: int = 0) -> None:
         super().__init__()
         self.config = config
         dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
-        self.embedding = WordVectors(source_size, config.embedding, runs=runs, **dropout)
-        self.reader = RecurrentReader(config.embedding, config.hidden) if config.reader == "gru" else None
-        width = 2 * config.hidden if config.reader == "gru" else config.embedding
-        self.pool = AttentionPool(width, config.hidden, config.normalize) if config.pool == "attention" else None
+        self.embedding = WordVectors(source.size, config.embedding_size, runs=ngrams, **dropout)
+        self.reader = RecurrentReader(config.embedding_size, config.hidden_size) if config.encoder == "gru" else None
+        width = 2 * config.hidden_size if config.encoder == "gru" else config.embedding_size
+        self.pool = AttentionPool(width, config.hidden_size, config.normalize) if config.pool == "attention" else None
         self.output = nn.Linear(width, labels)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, batch: LabeledTexts) -> Float[Tensor, "B labels"]:
-        words, mask = self.words(batch), lengths(batch.lengths)
+    def logits(self, input: WordsInput) -> Float[Tensor, "B labels"]:
+        words, mask = self.words(input), lengths(input.lengths)
         if self.pool is None:
             pooled = mean(words, mask)
         else:
@@ -75,11 +77,11 @@ class Model(Labeler):
         logits: Tensor = self.output(self.dropout(pooled))
         return logits
 
-    def words(self, batch: LabeledTexts) -> Float[Tensor, "B K D"]:
+    def words(self, input: WordsInput) -> Float[Tensor, "B K D"]:
         """A vector for each word."""
-        words: Tensor = self.dropout(self.embedding(batch.source, batch.spelled))
+        words: Tensor = self.dropout(self.embedding(input.tokens, input.spelling))
         if self.reader is None:
             return words
-        live = torch.arange(words.shape[1]) < batch.lengths[:, None]
-        states: Tensor = self.reader(words.transpose(0, 1).contiguous(), live.T.contiguous())[0]
+        there = live(input.lengths, words.shape[1])
+        states: Tensor = self.reader(words.transpose(0, 1).contiguous(), there.T.contiguous())[0]
         return states.transpose(0, 1)

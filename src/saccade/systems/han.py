@@ -5,7 +5,7 @@ Attends: a learned query to the words of every sentence, and another to the sent
 Writes: a label, from the sum of the sentences under those weights.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,16 +13,18 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from saccade.attention import Mask, allow, lengths, looking
+from saccade.attention import Mask, allow, lengths
+from saccade.attention.live import live
 from saccade.config import Positive, Share
-from saccade.data.documents import LabeledDocuments
-from saccade.data.tokenizers import PAD
+from saccade.data.tensors import DocumentInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.dropout import Dropout
 from saccade.layers.pooling import AttentionPool, MeanPool
 from saccade.layers.recurrent import RecurrentReader
-from saccade.systems.system import Labeler
+from saccade.systems.system import BatchLook, Labeler, Recorded
 
-TASK = "document_to_label"
+READS, WRITES = "document", "label"
+DEFAULTS = {"tokens": {"kind": "word"}}
 STEPS = (0, 4, 8, 12, 16, 20, 25, 30, 37, 45, 60)  # sentences of lengths between two of these are read together
 
 
@@ -30,11 +32,11 @@ STEPS = (0, 4, 8, 12, 16, 20, 25, 30, 37, 45, 60)  # sentences of lengths betwee
 class Config:
     """Sizes, and how words and sentences are pooled."""
 
-    embedding: Positive = 100
+    embedding_size: Positive = 100
     "Width of the vectors of words."
-    hidden: Positive = 50
+    hidden_size: Positive = 50
     "Width of the GRUs in each direction."
-    attention: Positive = 100
+    attention_size: Positive = 100
     "Width of the layers that weigh words and sentences."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words and sentences count by their weights; mean: all alike, the control."
@@ -57,9 +59,11 @@ class Level(nn.Module):
 
     def __init__(self, width: int, config: Config) -> None:
         super().__init__()
-        self.reader = RecurrentReader(width, config.hidden)
-        size = 2 * config.hidden
-        self.pool = AttentionPool(size, config.attention, config.normalize) if config.pool == "attention" else MeanPool()
+        self.reader = RecurrentReader(width, config.hidden_size)
+        size = 2 * config.hidden_size
+        self.pool = (
+            AttentionPool(size, config.attention_size, config.normalize) if config.pool == "attention" else MeanPool()
+        )
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "B K _"], live: Bool[Tensor, "B K"], mask: Mask) -> Float[Tensor, "B _"]:
@@ -71,58 +75,68 @@ class Level(nn.Module):
 class Model(Labeler):
     """Words to sentences, sentences to a document, and a linear layer."""
 
-    def __init__(self, config: Config, source_size: int, labels: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, labels: int) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
+        self.embedding = nn.Embedding(source.size, config.embedding_size, padding_idx=source.pad)
         nn.init.normal_(self.embedding.weight, std=0.1)
-        self.words = Level(config.embedding, config)
-        self.sentences = Level(2 * config.hidden, config)
-        self.output = nn.Linear(2 * config.hidden, labels)
+        self.words = Level(config.embedding_size, config)
+        self.sentences = Level(2 * config.hidden_size, config)
+        self.output = nn.Linear(2 * config.hidden_size, labels)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, batch: LabeledDocuments) -> Float[Tensor, "B labels"]:
-        sentences, live = laid_out(self.read(batch), batch.counts)
-        there = laid_out(batch.lengths[:, None] > 0, batch.counts)[0][..., 0] & live  # an empty sentence is none
+    def logits(self, input: DocumentInput) -> Float[Tensor, "B labels"]:
+        sentences, own = laid_out(self.read(input), input.counts)
+        there = laid_out(input.lengths[:, None] > 0, input.counts)[0][..., 0] & own  # an empty sentence is none
         documents = self.sentences(sentences, there, allow(there[:, None]))
         logits: Tensor = self.output(self.dropout(documents))
         return logits
 
-    def read(self, batch: LabeledDocuments) -> Float[Tensor, "R D"]:
+    def read(self, input: DocumentInput) -> Float[Tensor, "R D"]:
         """A vector for each sentence. Those of like length are read together, so that little is padding."""
-        order, found = list(of_like_length(batch.lengths)), []
+        order, found = list(of_like_length(input.lengths)), []
         for rows in order:
-            sizes = batch.lengths[rows]
-            words = batch.source[rows, : max(int(sizes.max()), 1)]
-            live = torch.arange(words.shape[1]) < sizes[:, None]
-            found.append(self.words(self.embedding(words), live, lengths(sizes)))
+            sizes = input.lengths[rows]
+            words = input.tokens[rows, : max(int(sizes.max()), 1)]
+            found.append(self.words(self.embedding(words), live(sizes, words.shape[1]), lengths(sizes)))
         if not found:
-            return self.output.weight.new_zeros(0, 2 * self.config.hidden)
+            return self.output.weight.new_zeros(0, 2 * self.config.hidden_size)
         return torch.cat(found)[torch.cat(order).argsort()]
 
-    def glance(self, batch: LabeledDocuments) -> dict[str, Tensor]:
-        """Where each sentence looked at its words, (B, 1, S, K), and each document at its sentences, (B, 1, 1, S)."""
-        with looking(self) as looks:
-            self(batch)
-        words = self.output.weight.new_zeros(batch.source.shape)
-        for rows, look in zip(of_like_length(batch.lengths), looks["words.pool"] if len(words) else [], strict=True):
+    def looks(self, input: DocumentInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
+        """Where each sentence looked at its own words, (B, 1, S, words of the document), and each document at its sentences."""
+        if self.config.pool != "attention":
+            return []
+        words = self.output.weight.new_zeros(input.tokens.shape)
+        for rows, look in zip(of_like_length(input.lengths), recorded["words.pool"] if len(words) else [], strict=True):
             seen = look.weights()[:, 0]
             words[rows, : seen.shape[1]] = seen
-        return {
-            "words": laid_out(words, batch.counts)[0][:, None],
-            "sentences": looks["sentences.pool"][0].weights()[:, None],
-        }
+        sentences = recorded["sentences.pool"][0].weights()[:, None]
+        own = diagonal(words, input.lengths, input.counts)
+        return [BatchLook("words", "sentences", "input", own), BatchLook("sentences", "output", "sentences", sentences)]
+
+
+def diagonal(words: Tensor, sizes: Tensor, counts: Tensor) -> Float[Tensor, "B 1 S K"]:
+    """Rows of sentences (R, K) as one matrix for each document: a row for each sentence, zeros beyond its own words."""
+    documents = [
+        torch.block_diag(*(row[:size][None] for row, size in zip(rows, own.tolist(), strict=True)))
+        for rows, own in zip(words.split(counts.tolist()), sizes.split(counts.tolist()), strict=True)
+    ]
+    found = words.new_zeros(len(documents), 1, max(map(len, documents)), max(one.shape[-1] for one in documents))
+    for place, one in zip(found, documents, strict=True):
+        place[0, : len(one), : one.shape[-1]] = one
+    return found
 
 
 def of_like_length(sizes: Tensor) -> Iterator[Tensor]:
     """The rows of each step of lengths."""
-    steps = torch.bucketize(sizes, torch.tensor(STEPS))
+    steps = torch.bucketize(sizes, torch.tensor(STEPS, device=sizes.device))
     for step in steps.unique().tolist():
         yield torch.nonzero(steps == step)[:, 0]
 
 
 def laid_out(rows: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
     """Rows (R, D) as documents (B, S, D), zeros where there is no sentence, and where there is one (B, S)."""
-    live = torch.arange(max(int(counts.max()), 1)) < counts[:, None]
-    places = rows.new_zeros(*live.shape, rows.shape[1])
-    return places.masked_scatter(live[..., None], rows), live
+    there = live(counts, max(int(counts.max()), 1))
+    places = rows.new_zeros(*there.shape, rows.shape[1])
+    return places.masked_scatter(there[..., None], rows), there

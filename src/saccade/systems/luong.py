@@ -15,28 +15,28 @@ from torch import Tensor, nn
 from saccade.attention import PredictedCenter, local_m, local_p, make_normalizer, make_score
 from saccade.attention.live import live
 from saccade.config import Positive, Share
-from saccade.data.text import TextBatch
-from saccade.data.tokenizers import PAD
+from saccade.data.tensors import Batch, TextInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.attentive_decoder import Annotations, DecoderState, NewStateDecoder, Window
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import Stack
-from saccade.systems.system import System
-from saccade.writers.sequential import Step
+from saccade.search.protocol import Step, StepLook
+from saccade.systems.system import Output, System
 
-TASK = "text_to_text"
+READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes and parts of the model; the paper's are embedding=1000, hidden=1000, layers=4, dropout=0.2."""
 
-    embedding: Positive = 256
+    embedding_size: Positive = 256
     "Width of a token's vector."
-    hidden: Positive = 256
+    hidden_size: Positive = 256
     "Width of the state of every layer, of reader and writer."
     cell: Literal["lstm", "gru"] = "lstm"
     "The recurrent unit, of reader and writer."
-    layers: Positive = 1
+    num_layers: Positive = 1
     "Layers of the reader, and as many of the writer."
     score: str = "general"
     "How a state and a place of the source are compared: any name of the catalog; the paper's concat is called additive."
@@ -44,11 +44,11 @@ class Config:
     "How scores become weights: softmax, sparsemax, entmax15 …"
     attention: Literal["global", "local_m", "local_p"] = "global"
     "global: all of the source; local_m: a window that moves on with each word; local_p: a window whose place is predicted."
-    reach: Positive = 10
+    window: Positive = 10
     "Places that a local window opens on either side of its center: the paper's D."
     feeding: Literal["none", "input"] = "input"
     "input: what was seen at a word is joined to the vector of the next, so that the writer knows where it has looked."
-    places: Positive = 200
+    max_positions: Positive = 200
     "Longest source that the location score can look at; other scores have no limit."
     dropout: Share = 0.0
     "Share of numbers of embeddings, between layers and before the output struck out in training."
@@ -65,39 +65,44 @@ class Memory:
 class Model(System):
     """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
 
-    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
-        width, hidden = config.embedding, config.hidden
+        width, hidden = config.embedding_size, config.hidden_size
         fed = hidden if config.feeding == "input" else 0
-        self.source_embedding = nn.Embedding(source_size, width, PAD)
-        self.target_embedding = nn.Embedding(target_size, width, PAD)
+        self.source_embedding = nn.Embedding(source.size, width, source.pad)
+        self.target_embedding = nn.Embedding(target.size, width, target.pad)
         self.reader, layers = (
-            Stack(size, hidden, cell=config.cell, layers=config.layers, dropout=config.dropout)
+            Stack(size, hidden, cell=config.cell, layers=config.num_layers, dropout=config.dropout)
             for size in (width, width + fed)
         )
-        score = make_score(config.score, query_width=hidden, key_width=hidden, keys=config.places)
+        score = make_score(config.score, query_width=hidden, key_width=hidden, keys=config.max_positions)
         self.center = PredictedCenter(hidden) if config.attention == "local_p" else None
         self.decoder = NewStateDecoder(
             layers, score=score, normalize=make_normalizer(config.normalize), feeding=config.feeding == "input"
         )
-        self.output = nn.Linear(hidden, target_size)
+        self.output = nn.Linear(hidden, target.size)
         self.dropout = nn.Dropout(config.dropout)
 
-    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+    def read(self, input: TextInput) -> Memory:
         """The top layer's state at every place, and the last states of all layers."""
-        words = self.dropout(self.source_embedding(source.t()))
-        tops, states = self.reader(words, live(source_lengths, source.shape[1]).t(), self.reader.rest(len(source)))
+        words = self.dropout(self.source_embedding(input.tokens.t()))
+        tops, states = self.reader(
+            words, live(input.lengths, input.tokens.shape[1]).t(), self.reader.rest(len(input.lengths))
+        )
         values = tops.transpose(0, 1).contiguous()
-        return Memory(Annotations(self.decoder.score.prepare(values), values, source_lengths), states)
+        return Memory(Annotations(self.decoder.score.prepare(values), values, input.lengths), states)
 
-    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
-        memory = self.read(batch.source, batch.source_lengths)
-        words = self.dropout(self.target_embedding(batch.before().t()))
+        target, memory = batch.target, self.read(batch.input)
+        words = self.dropout(self.target_embedding(target.before().t()))
         vectors = self.decoder(words, memory.annotations, memory.states, self._window).outputs.transpose(0, 1)
-        rows, targets = live_rows(vectors, batch.target, live(batch.target_lengths, len(words)))
-        return linear_cross_entropy(self.dropout(rows), self.output.weight, self.output.bias, targets, smoothing)
+        rows, targets = live_rows(vectors, target.tokens, live(target.lengths, len(words)))
+        loss = linear_cross_entropy(
+            self.dropout(rows), self.output.weight, self.output.bias, targets, self.smoothing(target)
+        )
+        return Output(loss, target.lengths.sum())
 
     def start(self, memory: Memory) -> DecoderState:
         """Nothing written yet, and nothing seen."""
@@ -107,12 +112,12 @@ class Model(System):
         """One more token for every hypothesis."""
         decoded = self.decoder.step(self.dropout(self.target_embedding(tokens)), state, self._window)
         log_probs = torch.log_softmax(self.output(self.dropout(decoded.outputs)), -1)
-        return Step(log_probs, decoded.state, decoded.weights)
+        return Step(log_probs, decoded.state, lambda: [StepLook("attention", "input", decoded.weights())])
 
     @property
     def _window(self) -> Window | None:
         """Of all that was read, a window around p_t = t (local_m) or a predicted p_t (local_p, eq. 9)."""
-        center, reach = self.center, self.config.reach
+        center, reach = self.center, self.config.window
         if center is not None:
             return lambda hidden, lengths, steps: local_p(center(hidden, lengths), reach)
         return None if self.config.attention == "global" else lambda hidden, lengths, steps: local_m(steps, reach)

@@ -5,6 +5,7 @@ Attends: in every layer each point to the largest of each feature among all poin
 Writes: a label, from the largest of each feature at the end.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,12 +13,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.config import Positive, Share
-from saccade.data.ragged import BagBatch
+from saccade.data.tensors import BagInput
 from saccade.errors import ShapeError
 from saccade.layers.sets import Equivariant, pool_named
-from saccade.systems.system import Labeler
+from saccade.systems.system import BatchLook, Labeler, Recorded
 
-TASK = "bags_to_labels"
+READS, WRITES = "bag", "label"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +54,13 @@ class Model(Labeler):
         middle = nn.Linear(config.width, config.width)
         self.output = nn.Sequential(drop, middle, nn.Tanh(), drop, nn.Linear(config.width, labels))
 
-    def forward(self, batch: BagBatch) -> Float[Tensor, "B labels"]:
-        points = batch.items
+    def logits(self, input: BagInput) -> Float[Tensor, "B labels"]:
+        points = input.items
         for layer in self.layers:
-            points = layer(points, batch.sizes).tanh()
-        logits: Tensor = self.output(self.pool(points, batch.sizes))
+            points = layer(points, input.sizes).tanh()
+        logits: Tensor = self.output(self.pool(points, input.sizes))
         return logits
 
-    def glance(self, batch: BagBatch) -> dict[str, Tensor]:
+    def looks(self, input: BagInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """No point is weighed against others."""
-        return {}
+        return []

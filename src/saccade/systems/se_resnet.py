@@ -5,8 +5,9 @@ Attends: every block, from the mean of each channel, to its channels: a gate bet
 Writes: a label, from the mean over all places of what the last block let through.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -14,12 +15,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.config import Count, Positive, Share
-from saccade.data.pictures import LabeledPictures
+from saccade.data.tensors import PictureInput
 from saccade.errors import UsageError
 from saccade.layers.squeeze import SqueezeExcitation
-from saccade.systems.system import Labeler
+from saccade.systems.system import BatchLook, Labeler, Recorded
 
-TASK = "image_to_label"
+READS, WRITES = "picture", "label"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,32 +95,35 @@ class Model(Labeler):
         )
         self.output = nn.Linear(widths[-1], labels)
 
-    def forward(self, batch: LabeledPictures) -> Float[Tensor, "B labels"]:
-        x = strayed(batch.pictures, self.config.flip, self.config.shift) if self.training else batch.pictures
+    def logits(self, input: PictureInput) -> Float[Tensor, "B labels"]:
+        x = strayed(input.pixels, self.config.flip, self.config.shift) if self.training else input.pixels
         x = F.relu(self.stem(x))
         for stage in self.stages:
             x = stage(x)
         logits: Tensor = self.output(x.mean((2, 3)))
         return logits
 
-    def glance(self, batch: Any) -> dict[str, Tensor]:
-        """The gates of each block, (B, 1, 1, C)."""
-        return {_told(name): weights for name, weights in super().glance(batch).items()}
+    def looks(self, input: PictureInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
+        """The gates of each block over its channels."""
+        found = {_block(name): seen[-1].weights()[:, None] for name, seen in recorded.items()}
+        return [BatchLook(name, "output", f"{gates.shape[-1]} channels", gates) for name, gates in found.items()]
 
 
 def strayed(x: Float[Tensor, "B C height width"], flip: float, shift: int) -> Float[Tensor, "B C height width"]:
     """Each picture perhaps mirrored, and shifted by a few pixels; what comes in at an edge repeats it."""
     count, (height, width) = len(x), x.shape[2:]
-    down, right = torch.randint(-shift, shift + 1, (2, count, 1))
-    mirrored = torch.rand(count, 1) < flip
-    rows = (torch.arange(height) + down).clamp(0, height - 1)
-    columns = torch.where(mirrored, torch.arange(width).flip(0), torch.arange(width))
+    # Drawn on the CPU, so that every device shifts alike.
+    down, right = torch.randint(-shift, shift + 1, (2, count, 1)).to(x.device)
+    mirrored = torch.rand(count, 1).to(x.device) < flip
+    places = torch.arange(max(height, width, count), device=x.device)
+    rows = (places[:height] + down).clamp(0, height - 1)
+    columns = torch.where(mirrored, places[:width].flip(0), places[:width])
     columns = (columns + right).clamp(0, width - 1)
     pixels = x.permute(0, 2, 3, 1)  # in the order in which they lie in memory
-    return pixels[torch.arange(count)[:, None, None], rows[:, :, None], columns[:, None]].permute(0, 3, 1, 2)
+    return pixels[places[:count, None, None], rows[:, :, None], columns[:, None]].permute(0, 3, 1, 2)
 
 
-def _told(name: str) -> str:
+def _block(name: str) -> str:
     """The name of a block as people count: `stages.0.1.excitation` is stage 1 block 2."""
     _, stage, block, _ = name.split(".")
     return f"stage {int(stage) + 1} block {int(block) + 1}"

@@ -14,27 +14,27 @@ from torch import Tensor, nn
 
 from saccade.attention.live import live
 from saccade.config import Positive, Share
-from saccade.data.text import TextBatch
-from saccade.data.tokenizers import PAD
+from saccade.data.tensors import Batch, TextInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import Stack
-from saccade.systems.system import System
-from saccade.writers.sequential import Step
+from saccade.search.protocol import Step
+from saccade.systems.system import Output, System
 
-TASK = "text_to_text"
+READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes and parts of the model; the paper's are embedding=1000, hidden=1000, layers=4."""
 
-    embedding: Positive = 256
+    embedding_size: Positive = 256
     "Width of a token's vector."
-    hidden: Positive = 256
+    hidden_size: Positive = 256
     "Width of the state of every layer, of reader and writer."
     cell: Literal["lstm", "gru"] = "lstm"
     "The recurrent unit, of reader and writer."
-    layers: Positive = 2
+    num_layers: Positive = 2
     "Layers of the reader, and as many of the writer."
     order: Literal["forward", "reversed"] = "reversed"
     "reversed: the source is read from its last token to its first, so that its beginning is near the target's."
@@ -74,33 +74,34 @@ def attends(config: Config) -> bool:
 class Model(System):
     """Shapes: source (B, K), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
 
-    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
-        width, hidden = config.embedding, config.hidden
-        self.source_embedding = nn.Embedding(source_size, width, PAD)
-        self.target_embedding = nn.Embedding(target_size, width, PAD)
+        width, hidden = config.embedding_size, config.hidden_size
+        self.source_embedding = nn.Embedding(source.size, width, source.pad)
+        self.target_embedding = nn.Embedding(target.size, width, target.pad)
         self.reader, self.writer = (
-            Stack(width, hidden, cell=config.cell, layers=config.layers, dropout=config.dropout) for _ in range(2)
+            Stack(width, hidden, cell=config.cell, layers=config.num_layers, dropout=config.dropout) for _ in range(2)
         )
-        self.output = nn.Linear(hidden, target_size)
+        self.output = nn.Linear(hidden, target.size)
         self.dropout = nn.Dropout(config.dropout)
 
-    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+    def read(self, input: TextInput) -> Memory:
         """The vector v that stands for the whole source (eq. 1)."""
-        there = live(source_lengths, source.shape[1]).t()
-        ordered = backwards(source, source_lengths) if self.config.order == "reversed" else source
+        there = live(input.lengths, input.tokens.shape[1]).t()
+        ordered = backwards(input.tokens, input.lengths) if self.config.order == "reversed" else input.tokens
         words = self.dropout(self.source_embedding(ordered.t()))
-        return Memory(self.reader(words, there, self.reader.rest(len(source)))[1])
+        return Memory(self.reader(words, there, self.reader.rest(len(input.lengths)))[1])
 
-    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
-        memory = self.read(batch.source, batch.source_lengths)
-        words = self.dropout(self.target_embedding(batch.before().t()))
-        there = live(batch.target_lengths, len(words)).t()
+        target, memory = batch.target, self.read(batch.input)
+        words = self.dropout(self.target_embedding(target.before().t()))
+        there = live(target.lengths, len(words)).t()
         states, _ = self.writer(words, there, memory.states)
-        rows, targets = live_rows(states, batch.target.t(), there)
-        return linear_cross_entropy(rows, self.output.weight, self.output.bias, targets, smoothing)
+        rows, targets = live_rows(states, target.tokens.t(), there)
+        loss = linear_cross_entropy(rows, self.output.weight, self.output.bias, targets, self.smoothing(target))
+        return Output(loss, target.lengths.sum())
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
@@ -110,4 +111,4 @@ class Model(System):
         """One more token for every hypothesis."""
         following = self.writer.step(self.dropout(self.target_embedding(tokens)), state.states)
         log_probs = torch.log_softmax(self.output(self.writer.top(following)), -1)
-        return Step(log_probs, State(following), dict)
+        return Step(log_probs, State(following), list)

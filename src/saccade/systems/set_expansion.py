@@ -5,6 +5,7 @@ Attends: the sum of their vectors to every word there is: score(x | X) = f({x} �
 Writes: the words that belong to the set, the likeliest first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,19 +14,20 @@ from torch import Tensor, nn
 
 from saccade.attention import attend
 from saccade.config import Positive, Rate, Share
-from saccade.data.sets import SetBatch
-from saccade.data.tokenizers import UNKNOWN
+from saccade.data.tensors import BagInput, Batch
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import bag_sums
-from saccade.systems.system import System
+from saccade.systems.system import BatchLook, Output, Recorded, System
 
-TASK = "sets_to_words"
+READS, WRITES = "set", "word"
+DEFAULTS = {"tokens": {"kind": "word"}, "reader": {"unknown": "drop"}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes, and the margin."""
 
-    width: Positive = 64
+    embedding_size: Positive = 64
     "Width of the words' vectors."
     margin: Rate = 1.0
     "By how much a word that belongs must score above one that does not."
@@ -38,45 +40,50 @@ class Config:
 class Model(System):
     """f(X) = ρ(Σ φ(x)) with ρ(z) = Σ aᵢ zᵢ² + wᵢ zᵢ, so that score(x | X) is a product of two vectors."""
 
-    def __init__(self, config: Config, words: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, shape: tuple[int, ...] = ()) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(words, config.width)
+        # Special tokens stand before the words of a tokenizer that was trained here.
+        self.first_word = 1 + max(source.special)
+        self.embedding = nn.Embedding(source.size, config.embedding_size)
         nn.init.normal_(self.embedding.weight, std=0.1)
-        self.square = nn.Parameter(torch.empty(config.width).uniform_(-1, 1))
-        self.linear = nn.Parameter(torch.empty(config.width).normal_(std=0.1))
+        self.square = nn.Parameter(torch.empty(config.embedding_size).uniform_(-1, 1))
+        self.linear = nn.Parameter(torch.empty(config.embedding_size).normal_(std=0.1))
         self.dropout = nn.Dropout(config.dropout)
 
     def value(self, sums: Float[Tensor, "... D"]) -> Float[Tensor, "..."]:
         """ρ."""
         return sums.square() @ self.square + sums @ self.linear
 
-    def sums(self, batch: SetBatch) -> Float[Tensor, "B D"]:
+    def sums(self, input: BagInput) -> Float[Tensor, "B D"]:
         """Σ φ(x) of each set."""
-        return bag_sums(self.dropout(self.embedding(batch.items)), batch.sizes)
+        return bag_sums(self.dropout(self.embedding(input.items)), input.sizes)
 
     def sides(self, sums: Float[Tensor, "B D"], words: Float[Tensor, "W D"]) -> tuple[Tensor, Tensor]:
         """Queries and keys whose product is ρ(s + φ(x)) − ρ(s) = (2 a s)·φ(x) + ρ(φ(x)); (B, D + 1) and (W, D + 1)."""
         queries = torch.cat((2 * self.square * sums, sums.new_ones(len(sums), 1)), 1)
         return queries, torch.cat((words, self.value(words)[:, None]), 1)
 
-    def forward(self, batch: SetBatch) -> Float[Tensor, "B V"]:
-        queries, keys = self.sides(self.sums(batch), self.embedding.weight)
+    def scores(self, input: BagInput) -> Float[Tensor, "B V"]:
+        """score(x | X) of every word."""
+        queries, keys = self.sides(self.sums(input), self.embedding.weight)
         return queries @ keys.T
 
-    def loss(self, batch: SetBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self, batch: Batch) -> Output:
         """log(1 + Σ max(0, score(x' | X) + Δ − score(x | X))) over words x' drawn by chance, summed over the sets.
 
         The logarithm, after Weston et al. (2011), lets many small violations of the margin count as little as they should.
         """
-        drawn = torch.randint(UNKNOWN + 1, self.embedding.num_embeddings, (self.config.negatives,))
-        queries, keys = self.sides(self.sums(batch), self.embedding(torch.cat((batch.target, drawn))))
+        target, first = batch.target.labels, self.first_word
+        drawn = torch.randint(first, self.embedding.num_embeddings, (self.config.negatives,)).to(target.device)
+        queries, keys = self.sides(self.sums(batch.input), self.embedding(torch.cat((target, drawn))))
         own = (queries * keys[: len(queries)]).sum(1, keepdim=True)
         short = (self.config.margin + queries @ keys[len(queries) :].T - own).clamp(min=0)
-        losses = short.masked_fill(batch.target[:, None] == drawn, 0).sum(1).log1p()
-        return losses.masked_fill(batch.target <= UNKNOWN, 0).sum()
+        losses = short.masked_fill(target[:, None] == drawn, 0).sum(1).log1p()
+        return Output(losses.masked_fill(target < first, 0).sum(), len(target))
 
-    def glance(self, batch: SetBatch) -> dict[str, Tensor]:
-        """How much of each set's look every word gets, (B, V)."""
-        queries, keys = self.sides(self.sums(batch), self.embedding.weight)
-        return {"belongs": attend(queries, keys, keys, score="dot").weights()}
+    def looks(self, input: BagInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
+        """How much of each set's attention every word gets."""
+        queries, keys = self.sides(self.sums(input), self.embedding.weight)
+        weights = attend(queries, keys, keys, score="dot").weights()
+        return [BatchLook("belongs", "set", "output", weights[:, None, None])]

@@ -5,6 +5,7 @@ Attends: in every layer each item to what all of them have in common, their mean
 Writes: which item does not belong: a score for each, that of the odd one above all others by a margin.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,22 +14,22 @@ from torch import Tensor, nn
 
 from saccade.attention import attend_edges, bags
 from saccade.config import Positive, Rate, Share
-from saccade.data.ragged import BagBatch
+from saccade.data.tensors import BagInput, Batch
 from saccade.layers.instances import lenet
 from saccade.layers.pooling import bag_sums
 from saccade.layers.sets import Equivariant, owners
-from saccade.systems.system import System
+from saccade.systems.system import BatchLook, Output, RaggedLook, Recorded, System
 
-TASK = "sets_to_items"
+READS, WRITES = "bag", "item"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes, and the margin."""
 
-    width: Positive = 128
+    hidden_size: Positive = 128
     "Width of what is read of an item, and of the layers."
-    layers: Positive = 2
+    num_layers: Positive = 2
     "Equivariant layers before the score."
     pool: Literal["max", "mean", "sum"] = "mean"
     "What all items of a set have in common."
@@ -44,29 +45,33 @@ class Model(System):
     def __init__(self, config: Config, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.margin = config.margin
-        self.reader = lenet(shape, config.width) if len(shape) > 1 else nn.Linear(shape[0], config.width)
-        self.layers = nn.ModuleList(Equivariant(config.width, config.width, config.pool) for _ in range(config.layers))
-        self.score = Equivariant(config.width, 1, config.pool)
+        self.reader = lenet(shape, config.hidden_size) if len(shape) > 1 else nn.Linear(shape[0], config.hidden_size)
+        self.layers = nn.ModuleList(
+            Equivariant(config.hidden_size, config.hidden_size, config.pool) for _ in range(config.num_layers)
+        )
+        self.score = Equivariant(config.hidden_size, 1, config.pool)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, batch: BagBatch) -> Float[Tensor, " N"]:
-        items: Tensor = self.reader(batch.items)
+    def scores(self, input: BagInput) -> Float[Tensor, " N"]:
+        """How odd each item is in its set."""
+        items: Tensor = self.reader(input.items)
         for layer in self.layers:
-            items = layer(self.dropout(items), batch.sizes).relu()
-        scores: Tensor = self.score(self.dropout(items), batch.sizes)
+            items = layer(self.dropout(items), input.sizes).relu()
+        scores: Tensor = self.score(self.dropout(items), input.sizes)
         return scores[:, 0]
 
-    def loss(self, batch: BagBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self, batch: Batch) -> Output:
         """How far f({x} ∪ X) is from f({x'} ∪ X) + Δ, x the odd one and x' any other: the mean of each set, summed."""
-        scores, starts = self(batch), batch.sizes.cumsum(0) - batch.sizes
-        odd = scores[starts + batch.label]
+        sizes = batch.input.sizes
+        scores, starts = self.scores(batch.input), sizes.cumsum(0) - sizes
+        odd = scores[starts + batch.target.labels]
         # The odd one itself is short of the margin by exactly the margin, whatever it scores.
-        short = (self.margin + scores - odd[owners(batch.sizes)]).clamp(min=0)
-        others = bag_sums(short[:, None], batch.sizes)[:, 0] - self.margin
-        return (others / (batch.sizes - 1).clamp(min=1)).sum()
+        short = (self.margin + scores - odd[owners(sizes)]).clamp(min=0)
+        others = bag_sums(short[:, None], sizes)[:, 0] - self.margin
+        return Output((others / (sizes - 1).clamp(min=1)).sum(), len(sizes))
 
-    def glance(self, batch: BagBatch) -> dict[str, Tensor]:
-        """How odd each item is beside the others of its set, (N): its score under softmax."""
-        scores = self(batch)[:, None]
-        asked = scores.new_ones(len(batch.sizes), 1)
-        return {"odd": attend_edges(asked, scores, scores, bags(batch.sizes), score="dot").weights()}
+    def looks(self, input: BagInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
+        """How odd each item is beside the others of its set: its score under softmax."""
+        scores, query = output[:, None], output.new_ones(len(input.sizes), 1)
+        weights = attend_edges(query, scores, scores, bags(input.sizes), score="dot").weights()
+        return [RaggedLook("odd", "output", "input", weights, input.sizes)]

@@ -1,46 +1,134 @@
-"""What the engine knows of every system."""
+"""What the engine knows of every system: `forward(batch) -> Output`, and `looks`."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention import looking
+from saccade.data.tensors import Batch
+from saccade.view.trace import Look
+
+Recorded = Mapping[str, Sequence[Any]]  # attention by the qualified name of the module that attended
+
+
+@dataclass(frozen=True)
+class Output:
+    """What the trainer needs of a batch: the summed loss, how many things were predicted, and sums of other metrics."""
+
+    loss: Float[Tensor, ""]
+    count: Tensor | int
+    metrics: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BatchLook:
+    """Attention of a batch: between which axes, and its weights.
+
+    Shapes: weights (B, H, Q, K)
+    """
+
+    name: str
+    queries: str
+    keys: str
+    weights: Tensor
+
+    def of(self, index: int) -> Look:
+        """That of one example."""
+        return Look(self.name, self.queries, self.keys, self.weights[index].float().cpu().numpy())
+
+
+@dataclass(frozen=True)
+class RaggedLook(BatchLook):
+    """Attention over bags of different sizes, one after the other.
+
+    Shapes: weights (N), sizes (B)
+    """
+
+    sizes: Int[Tensor, " B"]
+
+    def of(self, index: int) -> Look:
+        first, size = int(self.sizes[:index].sum()), int(self.sizes[index])
+        return Look(
+            self.name, self.queries, self.keys, self.weights[first : first + size].view(1, 1, -1).float().cpu().numpy()
+        )
+
+
+@dataclass(frozen=True)
+class EdgeLook(BatchLook):
+    """Attention along the edges into nodes, and along the self loops that a layer adds.
+
+    Shapes: weights (…, E), loops (…, N), targets (E), nodes (B)
+    """
+
+    loops: Tensor
+    targets: Int[Tensor, " E"]
+    nodes: Int[Tensor, " B"]
+
+    def of(self, index: int) -> Look:
+        node = self.nodes[index]
+        into = (self.targets == node).nonzero()[:, 0]
+        own = torch.cat((self.loops[..., node, None], self.weights[..., into]), -1).reshape(-1, 1, len(into) + 1)
+        return Look(self.name, self.queries, self.keys, own.float().cpu().numpy())
+
+
+@dataclass(frozen=True)
+class PlacesLook(BatchLook):
+    """Places in an image that were looked at, one after the other: row, column, height and width in pixels.
+
+    Shapes: weights (B, S, 4)
+    """
+
+    def of(self, index: int) -> Look:
+        return Look(self.name, self.queries, self.keys, places=self.weights[index].float().cpu().numpy())
 
 
 class System(nn.Module):
-    """A model that can be trained: it gives the loss of a batch. What else it can do is its task's business."""
+    """A model that can be trained. A system that writes text adds `read`, `start` and `step`; others their outputs."""
 
-    def loss(self, batch: Any, smoothing: float = 0.0) -> Tensor:
-        """The sum of the losses of everything the batch predicts (`batch.tokens` of them)."""
-        raise NotImplementedError(f"{type(self).__name__} must define loss(batch, smoothing)")
+    def forward(self, batch: Batch) -> Output:
+        """The loss of everything that the batch predicts."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward(batch)")
 
-    def reading(self, source: Tensor, source_lengths: Tensor) -> dict[str, Tensor]:
-        """Where each place of the source looked while it was read, (B, H, K, K) by name; nothing where none looks."""
-        return {}
+    def smoothing(self, target: Any) -> float:
+        """The label smoothing: in training only."""
+        return float(target.label_smoothing) if self.training else 0.0
+
+    def looks(self, input: Any, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
+        """Where it looked while this output was computed, from what was recorded; nothing where it weighs nothing."""
+        # What the system itself attends to on the way, the mean of all words say, is not what its parts chose.
+        names = [name for name in recorded if name] or list(recorded)
+        found = {name or "attention": recorded[name][-1].weights() for name in names}
+        return [
+            BatchLook(name, "output", "input", weights.unflatten(0, (len(output), -1))) for name, weights in found.items()
+        ]
+
+    def reading(self, input: Any) -> Sequence[BatchLook]:
+        """Where each place of the input looked while it was read; nothing where none looks."""
+        return []
 
 
 class Labeler(System):
-    """A system that writes one label for each example: its forward gives logits, (B, labels), of a batch with `label`."""
+    """A system that writes one label for each example: `logits(input)` are (B, labels)."""
 
-    def loss(self, batch: Any, smoothing: float = 0.0) -> Tensor:
-        """Cross-entropy, summed over the batch."""
-        return F.cross_entropy(self(batch), batch.label, label_smoothing=smoothing, reduction="sum")
+    def logits(self, input: Any) -> Float[Tensor, "B labels"]:
+        """The scores of all labels before the softmax."""
+        raise NotImplementedError(f"{type(self).__name__} must define logits(input)")
 
-    def agreeing_loss(self, batch: Any, smoothing: float, agreement: float) -> Tensor:
-        """The mean loss of two readings, each with a dropout of its own, and so much of the divergence between them: the
-        mean of KL(p‖q) and KL(q‖p) (R-Drop, Liang et al. 2021, equations 2 and 3, halved)."""
-        one, other = (F.log_softmax(self(batch), -1) for _ in range(2))
-        told = F.cross_entropy(torch.cat((one, other)), batch.label.repeat(2), label_smoothing=smoothing, reduction="sum")
+    def forward(self, batch: Batch) -> Output:
+        """Cross-entropy, summed over the batch.
+
+        With `agreement`, the mean loss of two passes, each with a dropout of its own, and so much of the divergence between
+        them: the mean of KL(p‖q) and KL(q‖p) (R-Drop, Liang et al. 2021, equations 2 and 3, halved).
+        """
+        labels, smoothing = batch.target.labels, self.smoothing(batch.target)
+        if not (self.training and batch.target.agreement):
+            loss = F.cross_entropy(self.logits(batch.input), labels, label_smoothing=smoothing, reduction="sum")
+            return Output(loss, len(labels))
+        one, other = (F.log_softmax(self.logits(batch.input), -1) for _ in range(2))
+        both = F.cross_entropy(torch.cat((one, other)), labels.repeat(2), label_smoothing=smoothing, reduction="sum")
         apart = ((one.exp() - other.exp()) * (one - other)).sum()
-        return (told + agreement * apart) / 2
-
-    def glance(self, batch: Any) -> dict[str, Tensor]:
-        """Where it looked, (B, H, Q, K) by the name of the part that looked; nothing where none does."""
-        with looking(self) as looks:
-            self(batch)
-        # What the system itself looked at on the way, the mean of all words say, is not what its parts chose to look at.
-        names = [name for name in looks if name] or list(looks)
-        found = {name or "attention": looks[name][-1].weights() for name in names}
-        return {name: weights.unflatten(0, (len(batch.label), -1)) for name, weights in found.items()}
+        return Output((both + batch.target.agreement * apart) / 2, len(labels))

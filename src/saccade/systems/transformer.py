@@ -16,10 +16,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import Mask, causal, lengths, looking, make_score
+from saccade.attention.live import live
 from saccade.attention.masks import named
 from saccade.config import Positive, Share
-from saccade.data.text import TextBatch
-from saccade.data.tokenizers import PAD
+from saccade.data.tensors import Batch, TextInput
+from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
 from saccade.kernels.softmax import log_softmax_
 from saccade.layers.cache import KeyValues, Past
@@ -31,21 +32,21 @@ from saccade.layers.linear import Linear
 from saccade.layers.multihead import MultiHeadAttention, StepOutput
 from saccade.layers.positions import make_positions
 from saccade.layers.transformer import DecoderLayer, EncoderLayer, Mixer, SelfAttention
-from saccade.systems.system import System
-from saccade.writers.sequential import Step
+from saccade.search.protocol import Keys, Step, StepLook
+from saccade.systems.system import BatchLook, Output, System
 
-TASK = "text_to_text"
+READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes and parts of the model; the defaults are the paper's base model."""
 
-    width: Positive = 512
+    hidden_size: Positive = 512
     "Width of a token's vector, in all layers."
-    heads: Positive = 8
+    num_heads: Positive = 8
     "Heads of every attention; the width is shared out to them."
-    hidden: Positive = 2048
+    intermediate_size: Positive = 2048
     "Width inside the network of each position."
     encoder_layers: Positive = 6
     "Layers that read."
@@ -57,10 +58,10 @@ class Config:
     "A layer norm at the end of reader and writer, or none."
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
     "How a token knows its place; halves: all sines before all cosines."
-    longest: Positive = 512
+    max_positions: Positive = 512
     "Longest text that learned positions know; sinusoids have no limit."
     embeddings: Literal["one", "output", "separate"] = "one"
-    "one: source, target and output share their vectors (needs task.shared); output: target and output do."
+    "one: source, target and output share their vectors (needs writer.share_tokenizer); output: target and output do."
     embedding_scale: Literal["root", "one"] = "root"
     "What a token's vector is multiplied by before its position is added: √width, as in the paper, or one."
     output_bias: Literal["none", "learned"] = "none"
@@ -75,7 +76,7 @@ class Config:
     "What self-attention may not see beside the future: none, window(16), strided(8), fixed(8, 2)."
     mixer: Literal["attention", "light", "dynamic"] = "attention"
     "How tokens of one side see each other: self-attention, or a convolution in its place (Wu et al. 2019)."
-    kernels: str = "3,7,15,31"
+    kernel_sizes: str = "3,7,15,31"
     "Sizes of the convolutions, layer by layer; the last one holds for all further layers."
     dropout: Share = 0.1
     "Share of numbers struck out of embeddings and of what each part adds."
@@ -85,21 +86,28 @@ class Config:
     "Share of numbers struck out inside the network of each position."
 
     def __post_init__(self) -> None:
-        if self.width % self.heads:
-            raise UsageError(f"heads: expected a divisor of width ({self.width}), got {self.heads}")
-        if not re.fullmatch(r"\d*[13579](, ?\d*[13579])*", self.kernels):
-            raise UsageError(f"kernels: expected odd sizes such as 3,7,15, got {self.kernels!r}")
+        if self.hidden_size % self.num_heads:
+            raise UsageError(f"num_heads: expected a divisor of hidden_size ({self.hidden_size}), got {self.num_heads}")
+        if not re.fullmatch(r"\d*[13579](, ?\d*[13579])*", self.kernel_sizes):
+            raise UsageError(f"kernel_sizes: expected odd sizes such as 3,7,15, got {self.kernel_sizes!r}")
 
     def kernel(self, layer: int) -> int:
         """The size of the convolution in this layer, counted from 0."""
-        sizes = [int(size) for size in self.kernels.split(",")]
+        sizes = [int(size) for size in self.kernel_sizes.split(",")]
         return sizes[min(layer, len(sizes) - 1)]
 
 
 PRESETS: dict[str, dict[str, Any]] = {
     "base": {},
-    "big": {"width": 1024, "heads": 16, "hidden": 4096, "dropout": 0.3},
-    "tiny": {"width": 128, "heads": 4, "hidden": 256, "encoder_layers": 4, "decoder_layers": 4, "dropout": 0.3},
+    "big": {"hidden_size": 1024, "num_heads": 16, "intermediate_size": 4096, "dropout": 0.3},
+    "tiny": {
+        "hidden_size": 128,
+        "num_heads": 4,
+        "intermediate_size": 256,
+        "encoder_layers": 4,
+        "decoder_layers": 4,
+        "dropout": 0.3,
+    },
 }
 
 
@@ -139,24 +147,24 @@ class Model(System):
 
     no_bias: Tensor
 
-    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+    def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
-        if config.embeddings == "one" and source_size != target_size:
+        if config.embeddings == "one" and source.size != target.size:
             raise UsageError(
-                f"model.embeddings=one needs one tokenizer for both sides, got {source_size} and {target_size} tokens; "
-                "set task.shared=true, or model.embeddings=output"
+                f"model.embeddings=one needs one tokenizer for both sides, got {source.size} and {target.size} tokens; "
+                "set writer.share_tokenizer=true, or model.embeddings=output"
             )
-        width = config.width
-        self.target_embedding = _embedding(target_size, width)
-        self.source_embedding = self.target_embedding if config.embeddings == "one" else _embedding(source_size, width)
-        self.output = Linear(width, target_size, bias=config.output_bias == "learned")
+        width = config.hidden_size
+        self.target_embedding = _embedding(target, width)
+        self.source_embedding = self.target_embedding if config.embeddings == "one" else _embedding(source, width)
+        self.output = Linear(width, target.size, bias=config.output_bias == "learned")
         if config.output_bias == "learned":
             nn.init.zeros_(self.output.bias)
         if config.embeddings != "separate":
             self.output.weight = self.target_embedding.weight
-        self.register_buffer("no_bias", torch.zeros(target_size), persistent=False)
-        self.positions = make_positions(config.positions, width, config.longest)
+        self.register_buffer("no_bias", torch.zeros(target.size), persistent=False)
+        self.positions = make_positions(config.positions, width, config.max_positions)
         self.mask = named(config.mask)
         self.encoder = nn.ModuleList(self._encoder_layer(number) for number in range(config.encoder_layers))
         self.decoder = nn.ModuleList(self._decoder_layer(number) for number in range(config.decoder_layers))
@@ -171,28 +179,28 @@ class Model(System):
             return SelfAttention(self._attention(), self._decoder_mask if causal else self._encoder_mask)
         dropout = config.attention_dropout
         size = config.kernel(number)
-        return Convolution(config.width, config.heads, size, kind=config.mixer, causal=causal, dropout=dropout)
+        return Convolution(config.hidden_size, config.num_heads, size, kind=config.mixer, causal=causal, dropout=dropout)
 
     def _encoder_layer(self, number: int) -> EncoderLayer:
         config = self.config
         mixer = self._mixer(number, causal=False)
-        return EncoderLayer(mixer, self._network(), config.width, config.dropout, config.norm)
+        return EncoderLayer(mixer, self._network(), config.hidden_size, config.dropout, config.norm)
 
     def _decoder_layer(self, number: int) -> DecoderLayer:
         config = self.config
         mixer = self._mixer(number, causal=True)
-        return DecoderLayer(mixer, self._attention(), self._network(), config.width, config.dropout, config.norm)
+        return DecoderLayer(mixer, self._attention(), self._network(), config.hidden_size, config.dropout, config.norm)
 
     def _attention(self) -> MultiHeadAttention:
-        config, head = self.config, self.config.width // self.config.heads
-        score = make_score(config.score, query_width=head, key_width=head, keys=config.longest)
+        config, head = self.config, self.config.hidden_size // self.config.num_heads
+        score = make_score(config.score, query_width=head, key_width=head, keys=config.max_positions)
         return MultiHeadAttention(
-            config.width, config.heads, score=score, normalize=config.normalize, dropout=config.attention_dropout
+            config.hidden_size, config.num_heads, score=score, normalize=config.normalize, dropout=config.attention_dropout
         )
 
     def _network(self) -> FeedForward:
         config = self.config
-        return FeedForward(config.width, config.hidden, config.activation, config.activation_dropout)
+        return FeedForward(config.hidden_size, config.intermediate_size, config.activation, config.activation_dropout)
 
     def _encoder_mask(self, counts: Tensor | None) -> Mask | None:
         padding = None if counts is None else lengths(counts)
@@ -205,7 +213,7 @@ class Model(System):
         """Vectors times √D, so that positions do not drown them (section 3.4), plus positions."""
         words = embedding(tokens)
         if self.config.embedding_scale == "root":
-            words = words * math.sqrt(self.config.width)
+            words = words * math.sqrt(self.config.hidden_size)
         embedded: Tensor = self.dropout(words + self.positions(first, first + tokens.shape[1]))
         return embedded
 
@@ -217,26 +225,29 @@ class Model(System):
         encoded: Tensor = self.encoder_norm(x)
         return encoded
 
-    def read(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Memory:
+    def read(self, input: TextInput) -> Memory:
         """Keys and values of every writing layer."""
-        encoded = self.encode(source, source_lengths)
-        return Memory(tuple(layer.keep(encoded, source_lengths) for layer in self._writers()))
+        encoded = self.encode(input.tokens, input.lengths)
+        return Memory(tuple(layer.keep(encoded, input.lengths) for layer in self._writers()))
 
     def _writers(self) -> Sequence[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]
 
-    def loss(self, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
-        encoded = self.encode(batch.source, batch.source_lengths)
-        x = self._embedded(self.target_embedding, batch.before())
-        seen = lengths(batch.source_lengths)
+        input, target = batch.input, batch.target
+        encoded = self.encode(input.tokens, input.lengths)
+        x = self._embedded(self.target_embedding, target.before())
+        seen = lengths(input.lengths)
         for layer in self.decoder:
             x = layer(x, encoded, seen)
-        live = torch.arange(x.shape[1]) < batch.target_lengths[:, None]
-        # Nobody is asked for what follows the end.
-        x, answers = (x.flatten(0, 1), batch.target.flatten()) if live.all() else (x[live], batch.target[live])
+        there = live(target.lengths, x.shape[1])
+        # Nothing is predicted in the padding.
+        x, tokens = (x.flatten(0, 1), target.tokens.flatten()) if there.all() else (x[there], target.tokens[there])
         bias = self.no_bias if self.config.output_bias == "none" else self.output.bias
-        return linear_cross_entropy(self.decoder_norm(x), self.output.weight, bias, answers, smoothing)
+        smoothing = self.smoothing(target)
+        loss = linear_cross_entropy(self.decoder_norm(x), self.output.weight, bias, tokens, smoothing)
+        return Output(loss, target.lengths.sum())
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
@@ -248,26 +259,29 @@ class Model(System):
         B, W = tokens.shape
         past = state.past.with_steps(state.layers[0].used)
         x = self._embedded(self.target_embedding, tokens.view(B * W, 1), state.past.steps).view(B, W, -1)
-        seen: dict[str, StepOutput] = {}
+        seen: list[tuple[str, Keys, StepOutput]] = []
         for number, (layer, pools, kept) in enumerate(
             zip(self._writers(), state.layers, state.memory.layers, strict=True), 1
         ):
             x, written, read = layer.step(x, past, pools, kept)
-            seen |= {f"layer {number}": read, f"layer {number}, written": written}
+            seen += [(f"layer {number}", "input", read), (f"layer {number}, written", "written", written)]
         log_probs = log_softmax_(self.output(self.decoder_norm(x)))
         following = State(state.memory, past, state.layers)
-        return Step(log_probs, following, lambda: {name: look.weights() for name, look in seen.items()})
+        return Step(log_probs, following, lambda: [StepLook(name, keys, look.weights()) for name, keys, look in seen])
 
-    def reading(self, source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> dict[str, Tensor]:
-        """Where each token of the source looked while it was read, (B, H, K, K) for each layer."""
+    def reading(self, input: TextInput) -> Sequence[BatchLook]:
+        """Where each token of the input looked while it was read, in each layer."""
         with looking(self) as looks:
-            self.encode(source, source_lengths)
-        return {f"layer {number}, read": look[0].weights() for number, look in enumerate(looks.values(), 1)}
+            self.encode(input.tokens, input.lengths)
+        return [
+            BatchLook(f"layer {number}, read", "input", "input", look[0].weights())
+            for number, look in enumerate(looks.values(), 1)
+        ]
 
 
-def _embedding(size: int, width: int) -> nn.Embedding:
-    embedding = nn.Embedding(size, width, PAD)
+def _embedding(known: Vocabulary, width: int) -> nn.Embedding:
+    embedding = nn.Embedding(known.size, width, known.pad)
     nn.init.normal_(embedding.weight, std=width**-0.5)
     with torch.no_grad():
-        embedding.weight[PAD].zero_()
+        embedding.weight[known.pad].zero_()
     return embedding

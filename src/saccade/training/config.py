@@ -1,6 +1,7 @@
 """How to train: the [train] section."""
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,48 +15,56 @@ MOST_THREADS = max(256, os.cpu_count() or 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Everything about training that does not belong to the model, its data or its task."""
+    """Everything about training that does not belong to the model, its data, its reader or its writer."""
 
     steps: Positive = 1000
-    "Updates of the weights."
-    max_tokens: Positive = 8192
-    "Padded source and target tokens of one batch, at most."
+    "Number of updates."
+    epochs: Amount = 0.0
+    "Passes over the training data, instead of steps; 0: steps decide."
+    batch_tokens: Positive = 8192
+    "Maximum size of a batch, padding included: tokens of inputs and targets; instances, pictures or nodes."
+    batch_size: Count = 0
+    "Examples of a batch, instead of batch_tokens; 0: batch_tokens decides."
     accumulate: Positive = 1
-    "Batches whose gradients are added up for one update."
-    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-    "How gradients move the weights."
-    rate: Rate = 1e-3
+    "Batches whose gradients are added up for one update (gradient accumulation)."
+    optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
+    "The optimizer."
+    learning_rate: Rate = 1e-3
     "Learning rate at its peak."
     schedule: Literal["constant", "inverse_sqrt", "linear", "cosine"] = "constant"
-    "How the rate goes on after the warm-up."
+    "How the learning rate goes on after the warm-up."
     warmup: Count = 0
-    "Steps in which the rate rises from 0 to its peak."
+    "Warm-up steps, in which the learning rate rises from 0 to its peak."
+    min_learning_rate: Amount = 0.0
+    "Where linear and cosine end."
     momentum: Share = 0.9
-    "Of SGD, and the first beta of Adam."
-    second_beta: Share = 0.999
-    "The second beta of Adam."
+    "Momentum of SGD and RMSprop."
+    beta1: Share = 0.9
+    "First beta of Adam."
+    beta2: Share = 0.999
+    "Second beta of Adam, and alpha of RMSprop."
     weight_decay: Amount = 0.0
-    "Pull of all weights towards 0."
+    "Weight decay."
+    decay: Literal["all", "matrices"] = "all"
+    "What decays: all parameters, or those of two and more dimensions (no biases, no norms)."
     clip: Amount = 1.0
-    "Longest gradient (norm over all weights); 0: not clipped."
-    smoothing: Share = 0.0
-    "Label smoothing: the share of the target that goes to all tokens alike."
-    agreement: Amount = 0.0
-    "Pull of two readings of an example, each with a dropout of its own, toward each other (R-Drop); systems of labels."
+    "Gradient clipping: the largest norm over all parameters; 0: no clipping."
     valid_every: Positive = 500
     "Steps between two validations."
     save_every: Positive = 500
     "Steps between two checkpoints; one is also written after each validation, on Ctrl-C and at the end."
     patience: Count = 0
-    "Stop after this many validations without a better score; 0: never."
+    "Early stopping after this many validations without a better score; 0: never."
     average: Positive = 1
-    "The model is the mean of the last so many checkpoints."
+    "Checkpoint averaging: the model is the mean of the last so many checkpoints."
     keep: Positive = 3
     "Checkpoints kept, beside the best."
     log_every: Positive = 50
     "Steps between two lines of log.jsonl."
     seed: Count = 0
-    "Decides the first weights, the order of the data and dropout."
+    "Decides the initial parameters, the order of the data and dropout."
+    device: str = "auto"
+    "Where to train: auto, cpu, cuda, cuda:1, mps, xpu."
     threads: int = 0
     "CPU threads; 0: as many as there are cores. Another number changes the last bits of the result."
 
@@ -67,3 +76,22 @@ class Config:
     def regular(self, step: int) -> bool:
         """Whether a checkpoint is due at this step, come what may."""
         return step in (0, self.steps) or step % self.save_every == 0 or step % self.valid_every == 0
+
+    def heed(self, given: Iterable[str]) -> None:
+        """Refuse keys that someone gave and that have no effect beside the others."""
+        for key in given:
+            fits, other = USED.get(key, (None, ""))
+            if fits is not None and not fits(self):
+                raise UsageError(f"train.{key}: has no effect with {other}; leave it out, or change that")
+
+
+# Keys that only some settings use, and what else is set where they have no effect.
+USED: dict[str, tuple[Callable[[Config], bool], str]] = {
+    "momentum": (lambda c: c.optimizer in ("sgd", "rmsprop"), "train.optimizer=adam or adamw (Adam's is train.beta1)"),
+    "beta1": (lambda c: c.optimizer in ("adam", "adamw"), "train.optimizer=sgd or rmsprop"),
+    "beta2": (lambda c: c.optimizer != "sgd", "train.optimizer=sgd"),
+    "min_learning_rate": (lambda c: c.schedule in ("linear", "cosine"), "this train.schedule"),
+    "steps": (lambda c: not c.epochs, "train.epochs"),
+    "batch_tokens": (lambda c: not c.batch_size, "train.batch_size"),
+    "decay": (lambda c: c.weight_decay > 0, "train.weight_decay=0"),
+}

@@ -13,8 +13,9 @@ import shutil
 from pathlib import Path
 
 from saccade.errors import UsageError
-from saccade.training import files, shelf
-from saccade.training.checkpoints import LEFTOVERS, Checkpoints
+from saccade.training import durable_files
+from saccade.training.checkpoints import listing
+from saccade.training.checkpoints.store import LEFTOVERS, Checkpoints
 
 FRESH, SWAP, OLD = ".fresh", ".swap", ".del-checkpoints"
 LEARNED = ".tmp-learned"  # where a task saves what it has learned before all of it is moved into the run
@@ -49,10 +50,10 @@ def recover(path: Path) -> bool:
         _take_over(path)
     _clean(path)
     for name in (LEARNED, *(f".tmp-{name}" for name in OWN)):  # half written by a start that was killed
-        files.remove(path / name)
+        durable_files.remove(path / name)
     lost = (path / FRESH).exists() and not Checkpoints(path / FRESH).steps()
     if lost:
-        files.remove(path / FRESH)
+        durable_files.remove(path / FRESH)
     return lost
 
 
@@ -60,7 +61,7 @@ def take_place(path: Path) -> None:
     """Make the run in .fresh, which has a checkpoint, the run of this directory."""
     (path / FRESH).rename(path / SWAP)
     _at(f"rename {SWAP}")
-    files.sync_directory(path, _at)
+    durable_files.sync_directory(path, _at)
     _take_over(path)
     _clean(path)
 
@@ -74,7 +75,7 @@ def require_room(path: Path, names: set[str]) -> None:
 
 def owned(path: Path) -> set[str]:
     """The names of the files of a run: what its checkpoints have recorded, and what every run has."""
-    recorded = {name for entry in shelf.published(path / "checkpoints") for name in entry.beside}
+    recorded = {name for entry in listing.published(path / "checkpoints") for name in entry.beside}
     plain = {name for name in recorded if Path(name).name == name}  # never a way out of the directory
     return {*plain, *OWN, *(file.name for file in path.glob("skipped-step-*.json") if SKIPPED.fullmatch(file.name))}
 
@@ -84,7 +85,7 @@ def clear(path: Path, names: set[str]) -> None:
     if not Checkpoints(path).steps():
         folder = path / "checkpoints"
         if folder.is_dir() and all(_is_ours(file) for file in folder.iterdir()):
-            files.remove(folder)
+            durable_files.remove(folder)
         for name in sorted({*names, *owned(path)}, key=lambda name: name == "config.toml"):
             (path / name).unlink(missing_ok=True)
 
@@ -98,17 +99,17 @@ def _take_over(path: Path) -> None:
     for name in names:
         aside = path / f".tmp-{name}"
         shutil.copyfile(new / name, aside)
-        files.sync(aside)
+        durable_files.sync(aside)
         _at(f"copy {name}")
         aside.replace(path / name)
         _at(f"rename {name}")
-    files.sync_directory(path, _at)
+    durable_files.sync_directory(path, _at)
     if (path / "checkpoints").exists():
         (path / "checkpoints").rename(path / OLD)
         _at(f"rename {OLD}")
     (new / "checkpoints").rename(path / "checkpoints")
     _at("rename checkpoints")
-    files.sync_directory(path, _at)
+    durable_files.sync_directory(path, _at)
 
 
 def _clean(path: Path) -> None:
@@ -117,14 +118,16 @@ def _clean(path: Path) -> None:
         for file in (path / OLD).iterdir():
             if not _is_ours(file):
                 file.replace(path / "checkpoints" / file.name)
-    files.remove(path / OLD)
+    durable_files.remove(path / OLD)
     _at(f"delete {OLD}")
-    files.remove(path / SWAP)
+    durable_files.remove(path / SWAP)
     _at(f"delete {SWAP}")
 
 
 def _is_ours(file: Path) -> bool:
     """Whether this is what a run has among its checkpoints."""
     return (
-        bool(shelf.NAME.fullmatch(file.name)) or file.name in POINTERS or file.name.startswith((*LEFTOVERS, shelf.REPLACED))
+        bool(listing.NAME.fullmatch(file.name))
+        or file.name in POINTERS
+        or file.name.startswith((*LEFTOVERS, listing.REPLACED))
     )

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from saccade.evaluation.metrics import METRICS, shown
 from saccade.training.trainer import Report
 from saccade.view.labels import visible
 
@@ -16,25 +17,25 @@ SECONDS = 10.0  # between two plain lines
 
 
 def told(scores: Mapping[str, Mapping[str, float]]) -> str:
-    """Scores on one line: the whole first, then each group; the log writes what is not finite as text."""
-    return " · ".join(f"{name} {_score(part)}" for name, part in scores.items())
+    """Scores on one line: all first, then each group, of each the first metrics."""
+    return " · ".join(f"{name}: {shown(part, _first(part))}" for name, part in scores.items())
 
 
-def _score(part: Mapping[str, float]) -> str:
-    if "mrr" in part:
-        share = f"MRR {part['mrr']:.4f}"
-    elif "accuracy" in part:
-        share = f"{part['accuracy']:.2%} right"
-    else:
-        share = f"BLEU {part['bleu']:.2f}" if "bleu" in part else f"{part['exact']:.2%} exact"
-    error = f" (error {float(part['mae']):.4f})" if "mae" in part else ""
-    return share + error + (f" (loss {float(part['loss']):.4f})" if "loss" in part else "")
+def _first(part: Mapping[str, float]) -> list[str]:
+    """The metrics that there is room for: the first that is no loss, and the loss."""
+    known = [name for name in part if name in METRICS]
+    chosen = next((name for name in ("bleu", *known) if name in known and name != "loss"), None)
+    return [name for name in known if name in (chosen, "loss", "mae")]
 
 
 def clock(seconds: float) -> str:
     """Minutes and seconds, as on a clock."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
+
+
+def _metrics(report: Report) -> str:
+    return "".join(f" · {name} {value:.4f}" for name, value in report.metrics.items())
 
 
 class Compiling:
@@ -114,7 +115,8 @@ class Lines(Quiet):
         if time.monotonic() - self.spoke >= SECONDS:
             self.spoke = time.monotonic()
             self.note(
-                f"step {report.step}/{self.steps} · epoch {report.epoch} · loss {report.loss:.4f}{self._left(report.step)}"
+                f"step {report.step}/{self.steps} · epoch {report.epoch} · loss {report.loss:.4f}"
+                f"{_metrics(report)}{self._left(report.step)}"
             )
 
     def _left(self, step: int) -> str:
@@ -160,7 +162,7 @@ class Bar(Lines):
         """Move it."""
         if report.skipped:
             self.note(f"step {report.step}: the gradient is not finite; no update")
-        self.bar.update(self.task, completed=report.step, loss=f"{report.loss:.4f}")
+        self.bar.update(self.task, completed=report.step, loss=f"{report.loss:.4f}{_metrics(report)}")
 
     def end(self) -> None:
         """Leave it as it stands."""

@@ -1,6 +1,5 @@
 """A run's directory: config.toml, env.json, tokenizers, log.jsonl and checkpoints, all readable by hand."""
 
-import functools
 import inspect
 import json
 import os
@@ -16,13 +15,16 @@ import torch
 from torch import Tensor
 
 import saccade
-from saccade import config, data, systems, tasks
+from saccade import config, data, systems
 from saccade.data.examples import Splits
-from saccade.data.files import to_stderr
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
-from saccade.training import files, stored
-from saccade.training.checkpoints import Checkpoint, Checkpoints
+from saccade.task import Task
+from saccade.training import durable_files
+from saccade.training.checkpoints import manifests
+from saccade.training.checkpoints.store import Checkpoint, Checkpoints
+from saccade.training.devices import device_named
 from saccade.training.fresh import LEARNED, seat
 from saccade.training.memory import seed_all
 from saccade.training.settings import Settings, resolve
@@ -37,7 +39,7 @@ class Run:
 
     path: Path
     settings: Settings
-    files: Mapping[str, stored.Mark] = field(default_factory=dict)
+    files: Mapping[str, manifests.Mark] = field(default_factory=dict)
     """What the files are that predictions depend on; every checkpoint records it, and `open` holds them against it."""
 
     @classmethod
@@ -52,19 +54,19 @@ class Run:
         """The run with what `save` writes into a directory, each file whole and on the disk; checkpoints watch over them."""
         aside = self.path / LEARNED
         try:
-            files.remove(aside)  # of a start that was killed
+            durable_files.remove(aside)  # of a start that was killed
             aside.mkdir()
             save(aside)
             names = sorted(file.name for file in aside.iterdir())
             for name in names:
-                files.sync(aside / name)
+                durable_files.sync(aside / name)
                 (aside / name).replace(self.path / name)
-            files.sync_directory(self.path)
-            marks = {name: stored.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
+            durable_files.sync_directory(self.path)
+            marks = {name: manifests.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
         except OSError as error:
             raise _unwritable(self.path, error) from None
         finally:
-            files.remove(aside)
+            durable_files.remove(aside)
         return replace(self, files=marks)
 
     @classmethod
@@ -76,29 +78,30 @@ class Run:
             raise DataError(f"{path}: not a run (it has no config.toml); train one with: saccade train dates --out {path}")
         return cls(path, resolve(config.read(path / CONFIG)), marks)
 
+    def with_steps(self, steps: int) -> "Run":
+        """The run with the number of steps that its epochs are."""
+        return replace(self, settings=replace(self.settings, train=replace(self.settings.train, steps=steps)))
+
     @property
     def checkpoints(self) -> Checkpoints:
         train = self.settings.train
         return Checkpoints(self.path, max(train.keep, train.average), train.regular, self.files)
 
-    def task(self) -> Any:
-        """The task with the run's tokenizers."""
-        module = tasks.load(systems.load(self.settings.system).TASK)
-        task = module.Task.load(self.settings.task, self.path)
-        task.examples = functools.cache(self.splits)  # read when one is asked for by its number, and once
-        return task
+    def task(self) -> Task:
+        """The task with the run's tokenizers, labels and scales."""
+        return Task.load(self.settings, self.path)
 
-    def new_model(self, task: Any) -> System:
-        """A model with its first weights, drawn from the seed."""
+    def new_model(self, task: Task) -> System:
+        """A model with its initial parameters, drawn from the seed."""
         seed_all(self.settings.train.seed)
         kind, sizes = systems.load(self.settings.system).Model, task.sizes()
-        if "runs" in sizes and "runs" not in inspect.signature(kind).parameters:
-            raise UsageError(f"task.spelling: {self.settings.system} reads words whole; leave it at 0")
+        if "ngrams" in sizes and "ngrams" not in inspect.signature(kind).parameters:
+            raise UsageError(f"reader.spelling: {self.settings.system} reads words whole; leave it at 0")
         model: System = kind(self.settings.model, **sizes)
         return model
 
     def model(
-        self, task: Any, which: Which | None = None, report: Callable[[str], None] = to_stderr
+        self, task: Task, which: Which | None = None, device: str = "auto", report: Callable[[str], None] = to_stderr
     ) -> tuple[System, Checkpoint]:
         """The trained model: that of a checkpoint, or the mean of the last few; `report` hears of damaged ones."""
         if which is None:
@@ -118,11 +121,15 @@ class Run:
         try:
             model.load_state_dict(found.tensors["model"])
         except (RuntimeError, KeyError) as error:
-            raise DataError(f"{found.path}: its weights do not fit the config ({_first_line(error)})") from None
-        return model.eval(), found
+            raise DataError(f"{found.path}: its parameters do not fit the config ({_first_line(error)})") from None
+        return model.eval().to(device_named(device)), found
+
+    def own_splits(self, task: Task) -> Splits:
+        """The data that the run keeps, or that of its files."""
+        return task.reader.kept() or self.splits()
 
     def splits(self) -> Splits:
-        """The run's data."""
+        """The run's data, from its files."""
         splits: Splits = data.dataset(self.settings.dataset).load(self.settings.data)
         return splits
 
@@ -143,11 +150,11 @@ def _mean(tensors: Sequence[Tensor]) -> Tensor:
     return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(tensors[-1].dtype)
 
 
-def require_same_files(path: Path) -> Mapping[str, stored.Mark]:
+def require_same_files(path: Path) -> Mapping[str, manifests.Mark]:
     """What the run's files are, by its checkpoints; refuses the first that is another, or gone."""
     marks = Checkpoints(path).recorded()
     for name, expected in marks.items():
-        stored.require_same(path / name, expected)
+        manifests.require_same(path / name, expected)
     return marks
 
 
@@ -168,6 +175,8 @@ def environment() -> dict[str, Any]:
 def changed(before: Settings, now: Settings) -> list[str]:
     """The keys in which two configs differ, as `section.key: old → new`."""
     old, new = _flat(before.table()), _flat(now.table())
+    if now.train.epochs:  # which decide how many steps there are
+        old.pop("train.steps"), new.pop("train.steps")
     return [f"{key}: {old.get(key)!r} → {new.get(key)!r}" for key in {**old, **new} if old.get(key) != new.get(key)]
 
 
@@ -183,9 +192,9 @@ def write_text(path: Path, text: str) -> None:
     temporary = path.with_name(f".tmp-{path.name}")
     try:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-        files.sync(temporary)
+        durable_files.sync(temporary)
         temporary.replace(path)
-        files.sync_directory(path.parent)
+        durable_files.sync_directory(path.parent)
     except OSError as error:
         raise _unwritable(path, error) from None
 

@@ -1,50 +1,76 @@
-"""What a run is: a system, its data, its task, how to train and how to search, resolved from a recipe and words."""
+"""What a run is: a system, its data, reader and writer, how to train and how to search, resolved from a recipe and words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from saccade import config, data, recipes, systems, tasks
+from saccade import config, data, readers, recipes, systems, writers
 from saccade.config import Table
 from saccade.data import tokenizers
 from saccade.errors import UnknownName, UsageError
 from saccade.search import Config as SearchConfig
+from saccade.task import Kinds
 from saccade.training.config import Config as TrainConfig
 
-SECTIONS = ("model", "data", "tokens", "task", "train", "search")
+SECTIONS = ("model", "data", "tokens", "reader", "writer", "train", "search")
+# What people who know other libraries type, and what it is called here.
+ALSO = {
+    "lr": "learning_rate",
+    "rate": "learning_rate",
+    "bs": "batch_size",
+    "max_tokens": "batch_tokens",
+    "max_steps": "steps",
+    "num_epochs": "epochs",
+    "num_train_epochs": "epochs",
+    "grad_clip": "clip",
+    "max_grad_norm": "clip",
+    "clip_norm": "clip",
+    "smoothing": "label_smoothing",
+    "early_stopping": "patience",
+    "vocab_size": "size",
+    "d_model": "hidden_size",
+    "n_heads": "num_heads",
+    "n_layers": "num_layers",
+    "ffn_dim": "intermediate_size",
+}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Every key of a run, checked."""
+    """Every key of a run, checked. A section that neither reader, writer nor system has is None."""
 
     system: str
     dataset: str
     model: Any
     data: Any
-    tokens: tokenizers.Config
-    task: Any
+    reader: Any
+    writer: Any
     train: TrainConfig
-    search: SearchConfig
+    tokens: tokenizers.Config | None = None
+    search: SearchConfig | None = None
 
     def table(self) -> Table:
         """All of it as it is written into the run."""
-        sections = {name: config.plain(getattr(self, name)) for name in SECTIONS}
+        known = kinds(self.system, self.dataset)
+        sections = {name: config.plain(getattr(self, name)) for name in known}
         sections["data"] = {"name": self.dataset, **sections["data"]}
         return {"system": self.system, **sections}
 
 
 def kinds(system: str, dataset: str) -> dict[str, type]:
-    """The config class of each section."""
-    module = systems.load(system)
+    """The config class of each section that the system, its reader and its writer have."""
+    module, both = systems.load(system), Kinds.of(system)
+    tokens: dict[str, type] = {"tokens": tokenizers.Config} if both.reader.TOKENIZED or both.writer.TOKENIZED else {}
+    search: dict[str, type] = {"search": SearchConfig} if both.writer.SEARCHES else {}
+    sections = {"reader": readers.load(module.READS).Config, "writer": writers.load(module.WRITES).Config}
     return {
         "model": module.Config,
         "data": data.dataset(dataset).Config,
-        "tokens": tokenizers.Config,
-        "task": tasks.load(module.TASK).Config,
+        **tokens,
+        **{name: kind for name, kind in sections.items() if fields(kind)},
         "train": TrainConfig,
-        "search": SearchConfig,
+        **search,
     }
 
 
@@ -54,7 +80,7 @@ def base(name: str) -> Table:
         return config.read(Path(name))
     if name in recipes.names():
         return recipes.load(name)
-    if systems.EARLIER.get(name, name) in systems.names():
+    if name in systems.names():
         return {"system": name}
     raise UnknownName("recipe or system", name, [*recipes.names(), *systems.names()])
 
@@ -68,19 +94,17 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
             raise UnknownName("section", name, ["system", *SECTIONS])
     if any(not isinstance(table.get(section, {}), Mapping) for section in SECTIONS):
         raise UsageError("expected sections such as [train] with keys of their own")
-    given = over.get("data", {})
-    if {"train", "nodes"} & given.keys() and given.get("name", own := _own(table)) == own:
+    if not isinstance(table.get("system"), str):
+        raise UsageError(f'expected system = "NAME"; known: {", ".join(systems.names())}')
+    given, own = over.get("data", {}), Kinds.of(table["system"]).reader.OWN
+    if {"train", "nodes"} & given.keys() and given.get("name", own) == own:
         # The user's own files take the place of the recipe's data, whatever keys that had.
         table = {**table, "data": {"name": own}}
-    made = _settings(config.merged(table, over))
-    made.search.heed(over.get("search", {}))
+    made = _settings(config.merged(table, over), over)
+    made.train.heed(over.get("train", {}))
+    if made.search is not None:
+        made.search.heed(over.get("search", {}))
     return made
-
-
-def _own(table: Mapping[str, Any]) -> str:
-    """The data set of the user's own files, as the system can read them."""
-    system = table.get("system")
-    return data.own(tasks.load(systems.load(system).TASK).DATA if isinstance(system, str) else "texts")
 
 
 def _with_preset(system: str, model: Table) -> Table:
@@ -94,15 +118,49 @@ def _with_preset(system: str, model: Table) -> Table:
     return {**presets[name], **{key: value for key, value in model.items() if key != "preset"}}
 
 
-def _settings(table: Table) -> Settings:
-    if not isinstance(table.get("system"), str):
-        raise UsageError(f'expected system = "NAME"; known: {", ".join(systems.names())}')
+def _settings(table: Table, given: Mapping[str, Any]) -> Settings:
+    system = table["system"]
+    table = config.merged(getattr(systems.load(system), "DEFAULTS", {}), table)
     sections: dict[str, Table] = {name: dict(table.get(name, {})) for name in SECTIONS}
-    dataset = sections["data"].pop("name", _own(table))
+    dataset = sections["data"].pop("name", Kinds.of(system).reader.OWN)
     if not isinstance(dataset, str):
         raise UsageError(f"data.name: expected a name, got {dataset!r}")
-    usual = getattr(tasks.load(systems.load(table["system"]).TASK), "TOKENS", None)
-    sections["tokens"] = {**({"kind": usual} if usual else {}), **sections["tokens"]}
-    sections["model"] = _with_preset(table["system"], sections["model"])
-    built: Table = {name: config.build(kind, sections[name], name) for name, kind in kinds(table["system"], dataset).items()}
-    return Settings(table["system"], dataset, **built)
+    sections["model"] = _with_preset(system, sections["model"])
+    known = kinds(system, dataset)
+    for section in SECTIONS:
+        for key in sections[section]:
+            _require_known(system, section, key, known, given)
+    built: Table = {name: config.build(kind, sections[name], name) for name, kind in known.items()}
+    empty = {name: config.Empty() for name in ("reader", "writer") if name not in built}
+    return Settings(system, dataset, **built, **empty)
+
+
+def _require_known(system: str, section: str, key: str, known: Mapping[str, type], given: Mapping[str, Any]) -> None:
+    """Refuse a key that would have no effect, and say where it lives, if it does."""
+    names = {name: [field.name for field in fields(kind)] for name, kind in known.items()}
+    if key in names.get(section, ()):
+        return
+    wanted = ALSO.get(key, key)
+    others = [f"{name}.{wanted}" for name, own in names.items() if wanted in own]
+    if others:
+        raise UsageError(f"{section}.{key}: no such key; did you mean {others[0]}?")
+    if section not in known:
+        raise UsageError(
+            f"{section}.{key}: {system} has no section [{section}]; leave it out (see: saccade config {system})"
+        )
+
+
+def fitting(settings: Settings) -> None:
+    """Refuse data that the system cannot read, before any of it is loaded."""
+    reader, found = Kinds.of(settings.system).reader, data.dataset(settings.dataset)
+    wanted, got = (kind if isinstance(kind, tuple) else (kind,) for kind in (reader.INPUT, found.INPUT))
+    if not {*wanted} & {*got}:
+        others = [name for name in data.names() if name != reader.OWN and {*wanted} & {*_types(name)}]
+        example = f"{data.dataset(reader.OWN).OWN}, or a set such as data.name={next(iter(others), reader.OWN)}"
+        expected = " or ".join(kind.__name__.lower().replace("str", "text") for kind in wanted)
+        raise UsageError(f"{settings.system}: expected examples of {expected} ({example}), got data.name={settings.dataset}")
+
+
+def _types(name: str) -> tuple[type, ...]:
+    kind = data.dataset(name).INPUT
+    return kind if isinstance(kind, tuple) else (kind,)

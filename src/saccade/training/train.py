@@ -14,23 +14,26 @@ from typing import Any, Protocol
 
 import torch
 
-from saccade import data, systems, tasks
 from saccade.data.examples import PARTS, Splits
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
-from saccade.training import files
+from saccade.search import Config as SearchConfig
+from saccade.task import Kinds, Task
+from saccade.training import durable_files
 from saccade.training import fresh as renewal
 from saccade.training.allocator import keep_pages, kept_objects
-from saccade.training.checkpoints import Checkpoint, Checkpoints
+from saccade.training.bad_examples import fit_to_learn, learned
+from saccade.training.checkpoints.store import Checkpoint, Checkpoints
+from saccade.training.devices import device_named
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
 from saccade.training.lock import LOCK, locked
 from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import Compiling, clock
 from saccade.training.run import CONFIG, Run, changed, write_text
-from saccade.training.settings import Settings
-from saccade.training.soundness import fit_to_learn, learned
+from saccade.training.settings import Settings, fitting
 from saccade.training.trainer import NotFinite, Report, Trainer
+from saccade.writers.writer import Options
 
 Scores = Mapping[str, Mapping[str, float]]
 
@@ -82,7 +85,7 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
                 raise
         except BaseException as error:
             if not Checkpoints(path / renewal.FRESH).steps():
-                files.remove(path / renewal.FRESH)
+                durable_files.remove(path / renewal.FRESH)
             if isinstance(error, DataError | UsageError | ShapeError) and not (path / CONFIG).exists():
                 _take_away(new)
             raise
@@ -113,7 +116,7 @@ def _opened(path: Path, settings: Settings, resume: bool, fresh: bool, watcher: 
     if fresh or not Checkpoints(place).steps():
         if not fresh:
             watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
-        files.remove(path / renewal.FRESH)
+        durable_files.remove(path / renewal.FRESH)
         return Run.create(path / renewal.FRESH, settings)
     if not resume:
         raise UsageError(f"{path}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
@@ -134,7 +137,7 @@ def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> 
     """Train the run, which may still be growing beside an earlier one in its home; `made` is told when all is ready."""
     run.checkpoints.sweep()
     found = run.checkpoints.load("last") if run.checkpoints.steps() else None
-    check_kind(run.settings)
+    fitting(run.settings)
     splits = run.splits()
     fingerprint = splits.fingerprint()
     if found:
@@ -144,13 +147,17 @@ def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> 
         if run.path != home:
             renewal.require_room(home, set(run.files))
         corpus, splits = learned(task, splits, run.settings.data, watcher.note)
-        trainer = Trainer(run.new_model(task), corpus, run.settings.train)
+        config = run.settings.train
+        batches = corpus.batches(config)
+        if config.epochs:
+            run = run.with_steps(math.ceil(batches.steps(config.epochs) / config.accumulate))
+        device = device_named(config.device)
+        trainer = Trainer(run.new_model(task).to(device), batches, run.settings.train)
         session = Session(run, home, splits, fingerprint, task, trainer, watcher)
         if found:
             session.restore(found)
         else:
-            task.note = watcher.note
-            task.begin(trainer.model, splits, corpus)
+            task.prepare(trainer.model, splits, corpus, watcher.note)
         made()
         session.go()
     except (DataError, UsageError, ShapeError):
@@ -164,20 +171,12 @@ def _require_same_data(home: Path, before: Mapping[str, str], now: Mapping[str, 
         raise DataError(f"{home}: the {parts[0]} data has changed{others}; bring it back, or use another --out")
 
 
-def check_kind(settings: Settings) -> None:
-    """Whether the system can read this kind of data at all, before any of it is loaded."""
-    kind: str = tasks.load(systems.load(settings.system).TASK).DATA
-    if settings.dataset not in data.KINDS[kind]:
-        raise UsageError(f"{settings.system}: expected {kind} ({data.EXAMPLES[kind]}), got data.name={settings.dataset}")
-
-
-def _fit(run: Run, splits: Splits) -> tuple[Run, Any]:
+def _fit(run: Run, splits: Splits) -> tuple[Run, Task]:
     """A task that has learned what it must, and the run that keeps it."""
-    module = tasks.load(systems.load(run.settings.system).TASK)
     if len(splits.train) == 0:
         raise DataError("there is nothing to train on: the training data is empty")
-    splits = fit_to_learn(module.Task, splits, run.settings.data)
-    task = module.Task.fit(run.settings.task, run.settings.tokens, splits)
+    splits = fit_to_learn(Kinds.of(run.settings.system), splits, run.settings.data)
+    task = Task.fit(run.settings, splits)
     return run.keep(task.save), task
 
 
@@ -209,7 +208,7 @@ class Session:
         home: Path,
         splits: Splits,
         fingerprint: Mapping[str, str],
-        task: Any,
+        task: Task,
         trainer: Trainer,
         watcher: Watcher,
     ) -> None:
@@ -246,7 +245,7 @@ class Session:
             try:
                 self._carry_on(signals, compiling)
             except NotFinite as error:
-                raise NotFinite(f"{error}; {self._healthy()}; try a lower train.rate") from None
+                raise NotFinite(f"{error}; {self._healthy()}; try a lower train.learning_rate") from None
             finally:
                 self.watcher.end()
         self.watcher.note(f"trained for {clock(time.monotonic() - started)}, validations and checkpoints included")
@@ -271,11 +270,13 @@ class Session:
         return "there is no healthy checkpoint"
 
     def _introduce(self) -> None:
-        weights = sum(weight.numel() for weight in self.trainer.model.parameters())
+        count = sum(one.numel() for one in self.trainer.model.parameters())
+        config, device, threads = self.config, self.trainer.device, torch.get_num_threads()
+        size = f"{config.batch_size:,} examples" if config.batch_size else f"{config.batch_tokens:,} {self.task.reader.unit}"
+        where = f"{threads} CPU thread{'s' * (threads > 1)}" if device.type == "cpu" else str(device)
         self.watcher.note(
-            f"{self.run.settings.system}: {weights:,} weights · {len(self.splits.train):,} examples, "
-            f"{len(self.splits.valid):,} held out · {self.config.steps:,} steps of up to {self.config.max_tokens:,} "
-            f"{self.task.counted} · {torch.get_num_threads()} CPU thread{'s' * (torch.get_num_threads() > 1)}"
+            f"{self.run.settings.system}: {count:,} parameters · {len(self.splits.train):,} training examples, "
+            f"{len(self.splits.valid):,} for validation · {config.steps:,} steps of up to {size} · {where}"
         )
 
     def _after(self, report: Report, signals: Signals) -> None:
@@ -289,7 +290,7 @@ class Session:
         regular = self.config.regular(report.step)
         if regular or signals.number:
             if not all(bool(weight.isfinite().all()) for weight in self.trainer.model.parameters()):
-                raise NotFinite(f"weights are no longer finite at step {report.step}")
+                raise NotFinite(f"parameters are no longer finite at step {report.step}")
             self._save(validates and self._validate(report.step, signals))
         if regular:
             self._take_place()
@@ -300,8 +301,9 @@ class Session:
         """Whether this is the best so far; if that cannot be told, for whatever reason, the step is saved first."""
         before, random = replace(self.standing), random_tensors()
         try:
-            scores = self.task.evaluate(self.trainer.model, self.splits.valid, self.run.settings.search)
-            best = self.standing.better(self.task.judged(scores))
+            options = Options(self.run.settings.search or SearchConfig())
+            scores = self.task.evaluate(self.trainer.model, self.splits.valid, options).scores
+            best = self.standing.better(self.task.writer.best(scores))
             self.standing.over = bool(self.config.patience) and self.standing.since >= self.config.patience
             self.watcher.valid(self.journal.valid(step, scores, best))
         except BaseException as error:

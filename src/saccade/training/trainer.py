@@ -1,45 +1,27 @@
-"""The one loop: batches in an order drawn from (seed, epoch), gradients, one update, again.
+"""The one loop: batches from their source, gradients, one update, again.
 
 `Trainer.steps()` is a generator that yields after each update. Between two yields everything that the next one depends on
 is in `Trainer.tensors()` and `Trainer.state()`: a run that goes on from them is the run that was never stopped, bit for bit.
+All that it knows of a model is `forward(batch) -> Output(loss, count, metrics)`.
 """
 
 import math
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from saccade.data.batches import Cursor, plan
-from saccade.errors import DataError, SaccadeError, UsageError
-from saccade.systems.system import Labeler, System
+from saccade.data.batches import BatchSource
+from saccade.errors import SaccadeError
 from saccade.training.config import Config
 from saccade.training.memory import optimizer_tensors, random_tensors, restore_optimizer, restore_random
 from saccade.training.schedules import SCHEDULES
 
 SKIPS = 3  # updates in a row without a finite gradient that end a run
-
-
-class Batch(Protocol):
-    """What a model's loss is computed on."""
-
-    @property
-    def tokens(self) -> int:
-        """How many things are predicted; losses are averaged over them."""
-        ...
-
-
-class Corpus(Protocol):
-    """Encoded examples: the lengths that batches are planned by, and the batch of some of them."""
-
-    lengths: NDArray[np.int64]
-
-    def batch(self, indices: NDArray[np.int64]) -> Batch: ...
+FUSED = ("cpu", "cuda", "xpu", "mps")  # devices with fused optimizers
 
 
 @dataclass(frozen=True)
@@ -50,40 +32,49 @@ class Report:
     epoch: int
     tokens: int
     loss: float
-    rate: float
+    learning_rate: float
     grad_norm: float
     seconds: float
     skipped: bool
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 class NotFinite(SaccadeError):  # noqa: N818 - reads as what it is
     """Gradients that are not numbers, again and again: the run is ended before its weights are spoiled."""
 
 
+def parameter_groups(model: nn.Module, config: Config) -> list[dict[str, Any]]:
+    """The parameters that decay, and those that do not."""
+    every = list(model.parameters())
+    if config.decay == "all":
+        return [{"params": every, "weight_decay": config.weight_decay}]
+    decayed = [one for one in every if one.dim() >= 2]
+    others = [one for one in every if one.dim() < 2]
+    return [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+
+
 def make_optimizer(model: nn.Module, config: Config) -> torch.optim.Optimizer:
-    """Torch's optimizer of this name over all weights; fused, which is one pass over memory."""
-    weights = list(model.parameters())
+    """Torch's optimizer of this name; fused, which is one pass over memory, where torch has that."""
+    groups, rate = parameter_groups(model, config), config.learning_rate
+    fused = next(model.parameters()).device.type in FUSED
+    if config.optimizer == "rmsprop":
+        return torch.optim.RMSprop(groups, rate, alpha=config.beta2, momentum=config.momentum)
     if config.optimizer == "sgd":
-        return torch.optim.SGD(weights, config.rate, momentum=config.momentum, weight_decay=config.weight_decay, fused=True)
+        return torch.optim.SGD(groups, rate, momentum=config.momentum, fused=fused)
     kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    betas = (config.momentum, config.second_beta)
-    return kind(weights, config.rate, betas=betas, weight_decay=config.weight_decay, fused=True)
+    return kind(groups, rate, betas=(config.beta1, config.beta2), fused=fused)
 
 
 class Trainer:
-    """A model on its way: weights, optimizer, place in the data, random states."""
+    """A model in training: parameters, optimizer, source of batches, random states."""
 
-    def __init__(self, model: System, corpus: Corpus, config: Config) -> None:
-        if config.agreement and not isinstance(model, Labeler):
-            name = type(model).__module__.rpartition(".")[2]
-            raise UsageError(f"train.agreement: expected a system that writes one label, got {name}; leave it at 0")
-        self.model, self.corpus, self.config = model, corpus, config
+    def __init__(self, model: nn.Module, batches: BatchSource, config: Config) -> None:
+        self.model, self.batches, self.config = model, batches, config
+        self.device = next(model.parameters()).device
         self.optimizer = make_optimizer(model, config)
         self.step = 0
         self.tokens = 0
         self.skips = 0
-        self.cursor = Cursor()
-        self._plan: tuple[int, list[NDArray[np.int64]]] = (-1, [])
 
     def steps(self) -> Iterator[Report]:
         """Update by update, up to the last."""
@@ -97,17 +88,14 @@ class Trainer:
 
     def _update(self) -> Report:
         started = time.perf_counter()
-        batches = [self._next() for _ in range(self.config.accumulate)]
-        count = sum(batch.tokens for batch in batches)
         self.optimizer.zero_grad(set_to_none=True)
-        total = 0.0
-        for batch in batches:
-            loss = self._loss(batch)
-            loss.backward()
-            total += loss.item() / count
+        outputs = [self._backward() for _ in range(self.config.accumulate)]
         self.step += 1
-        norm = self._norm() / count
-        rate = self.config.rate * SCHEDULES[self.config.schedule](self.step, self.config.warmup, self.config.steps)
+        losses, counts, metrics, squares = self._measured(outputs)
+        count = round(sum(counts))
+        total = sum(loss / count for loss in losses)
+        norm = math.sqrt(sum(squares)) / count
+        rate = self._learning_rate()
         skipped = not (math.isfinite(norm) and math.isfinite(total))
         self.skips = self.skips + 1 if skipped else 0
         if skipped:
@@ -118,45 +106,46 @@ class Trainer:
             self._move(count * max(1.0, norm / self.config.clip if self.config.clip else 0.0))
         self.tokens += count
         seconds = time.perf_counter() - started
-        return Report(self.step, self.cursor.epoch, self.tokens, total, rate, norm, seconds, skipped)
+        means = {name: value / count for name, value in metrics.items()}
+        return Report(self.step, self.batches.epoch, self.tokens, total, rate, norm, seconds, skipped, means)
 
-    def _loss(self, batch: Batch) -> Tensor:
-        if not self.config.agreement:
-            return self.model.loss(batch, self.config.smoothing)
-        assert isinstance(self.model, Labeler)
-        return self.model.agreeing_loss(batch, self.config.smoothing, self.config.agreement)
+    def _backward(self) -> Any:
+        """The output of the next batch, whose gradient is added to the others."""
+        output = self.model(self.batches.next().to(self.device))
+        output.loss.backward()
+        return output
 
-    def _norm(self) -> float:
-        """The length of the summed gradient."""
+    def _learning_rate(self) -> float:
+        config = self.config
+        factor = SCHEDULES[config.schedule](self.step, config.warmup, config.steps)
+        if self.step <= config.warmup or config.schedule not in ("linear", "cosine"):
+            return config.learning_rate * factor
+        return config.min_learning_rate + (config.learning_rate - config.min_learning_rate) * factor
+
+    def _measured(self, outputs: Sequence[Any]) -> tuple[list[float], list[float], dict[str, float], list[float]]:
+        """Losses, counts, summed metrics and squared norms of the gradients, brought to the host at once."""
+        names = list(outputs[0].metrics)
+        numbers = [one.loss for one in outputs] + [torch.as_tensor(one.count) for one in outputs]
+        numbers += [one.metrics[name] for one in outputs for name in names]
         gradients = (weight.grad.flatten() for weight in self.model.parameters() if weight.grad is not None)
-        return math.sqrt(sum(float(torch.dot(gradient, gradient)) for gradient in gradients))
+        numbers += [torch.dot(gradient, gradient) for gradient in gradients]
+        found = torch.stack([number.detach().to(self.device).double() for number in numbers]).tolist()
+        batches = len(outputs)
+        first = 2 * batches + batches * len(names)
+        sums = {name: sum(found[2 * batches + i : first : len(names)]) for i, name in enumerate(names)}
+        return found[:batches], found[batches : 2 * batches], sums, found[first:]
 
     def _move(self, divisor: float) -> None:
-        """Update by the gradient divided by so much: the optimizer does it on the way, and no pass of its own is needed."""
-        device = next(self.model.parameters()).device
-        self.optimizer.grad_scale = torch.tensor(divisor, dtype=torch.float32, device=device)  # type: ignore[attr-defined]
+        """Update by the gradient divided by so much. A fused optimizer divides on the way, without a pass of its own."""
+        if self.optimizer.defaults.get("fused"):
+            scale = torch.tensor(divisor, dtype=torch.float32, device=self.device)
+            self.optimizer.grad_scale = scale  # type: ignore[attr-defined]
+        else:
+            torch._foreach_div_([weight.grad for weight in self.model.parameters() if weight.grad is not None], divisor)
         self.optimizer.step()
 
-    def _next(self) -> Batch:
-        """The next batch; after the last of an epoch comes the first of the following."""
-        if self._plan[0] != self.cursor.epoch:
-            self._plan = (self.cursor.epoch, self._planned(self.cursor.epoch))
-        batches = self._plan[1]
-        if self.cursor.position >= len(batches):
-            self.cursor = Cursor(self.cursor.epoch + 1)
-            return self._next()
-        indices = batches[self.cursor.position]
-        self.cursor = Cursor(self.cursor.epoch, self.cursor.position + 1)
-        return self.corpus.batch(indices)
-
-    def _planned(self, epoch: int) -> list[NDArray[np.int64]]:
-        batches = plan(self.corpus.lengths, self.config.max_tokens, self.config.seed, epoch)
-        if not batches:
-            raise DataError("there is nothing to train on: the training data is empty")
-        return batches
-
     def tensors(self) -> dict[str, dict[str, Tensor]]:
-        """All that is numbers: weights, the optimizer's moments, random states."""
+        """All that is numbers: parameters, the optimizer's moments, random states."""
         return {
             "model": dict(self.model.state_dict()),
             "optimizer": optimizer_tensors(self.model, self.optimizer),
@@ -165,13 +154,7 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """All that is not: where the run stands."""
-        return {
-            "step": self.step,
-            "tokens": self.tokens,
-            "skips": self.skips,
-            "epoch": self.cursor.epoch,
-            "position": self.cursor.position,
-        }
+        return {"step": self.step, "tokens": self.tokens, "skips": self.skips, "batches": self.batches.state()}
 
     def restore(self, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]) -> None:
         """Go on from there."""
@@ -179,4 +162,4 @@ class Trainer:
         restore_optimizer(self.model, self.optimizer, tensors["optimizer"])
         restore_random(tensors["random"])
         self.step, self.tokens, self.skips = state["step"], state["tokens"], state["skips"]
-        self.cursor = Cursor(state["epoch"], state["position"])
+        self.batches.restore(state["batches"])

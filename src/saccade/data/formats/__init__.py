@@ -1,0 +1,1 @@
+"""The user's own files, one module per format, and what reading them needs."""

@@ -1,0 +1,1 @@
+"""One file per data set: `INPUT` and `TARGET`, the types of its examples, `Config`, and `load(config)`."""

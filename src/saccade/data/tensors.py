@@ -1,0 +1,175 @@
+"""Batches as tensors: what a reader makes of inputs, and a writer of targets.
+
+Letters: B examples, K input tokens, T target tokens, N items of all bags together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+V = TypeVar("V")
+FAR = 1_000_000  # the distance of words from an aspect that does not occur in their text
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Inputs and targets of the same examples."""
+
+    input: Any
+    target: Any = None
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on this device."""
+        return moved(self, torch.device(device))
+
+
+def moved(value: V, device: torch.device) -> V:
+    """A tensor, or a dataclass of such, on this device."""
+    if isinstance(value, Tensor):
+        return value if value.device == device else value.to(device, non_blocking=True)
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        changed = {name: new for name, one in inner.items() if (new := moved(one, device)) is not one}
+        return replace(value, **changed) if changed else value
+    return value.to(device) if hasattr(value, "to") else value  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class TextInput:
+    """Token ids of texts, filled up with padding.
+
+    Shapes: tokens (B, K), lengths (B)
+    """
+
+    tokens: Int[Tensor, "B K"]
+    lengths: Int[Tensor, " B"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsInput(TextInput):
+    """Words of texts; `spelling`: the n-grams of letters of each word, where they are read.
+
+    Shapes: spelling (B, K, P)
+    """
+
+    spelling: Int[Tensor, "B K P"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AspectInput(WordsInput):
+    """Words of texts, and of each text the aspect that its label is about; `distance`: how far each word is from it.
+
+    Shapes: aspect (B, A), aspect_lengths (B), aspect_spelling (B, A, P), distance (B, K)
+    """
+
+    aspect: Int[Tensor, "B A"]
+    aspect_lengths: Int[Tensor, " B"]
+    aspect_spelling: Int[Tensor, "B A P"] | None = None
+    distance: Int[Tensor, "B K"] | None = None
+
+
+@dataclass(frozen=True)
+class DocumentInput:
+    """Documents, their sentences one below the other; `counts` says how many sentences each document has.
+
+    Shapes: tokens (R, K), lengths (R), counts (B) with R their sum
+    """
+
+    tokens: Int[Tensor, "R K"]
+    lengths: Int[Tensor, " R"]
+    counts: Int[Tensor, " B"]
+
+
+@dataclass(frozen=True)
+class BagInput:
+    """The items of all bags or sets, one after the other without padding, and how many belong to each.
+
+    Shapes: items (N), word ids, or (N, …), features or pictures; sizes (B)
+    """
+
+    items: Tensor
+    sizes: Int[Tensor, " B"]
+
+
+@dataclass(frozen=True)
+class PictureInput:
+    """Standardized pictures.
+
+    Shapes: pixels (B, C, height, width), channels last in memory
+    """
+
+    pixels: Float[Tensor, "B C height width"]
+
+
+@dataclass(frozen=True)
+class NodeInput:
+    """Nodes to be labeled, in the whole graph.
+
+    Shapes: features (N, F), dense or sparse, edge_features (E, _), nodes (B)
+    """
+
+    graph: Any
+    features: Tensor
+    edge_features: Float[Tensor, "E _"] | None
+    nodes: Int[Tensor, " B"]
+
+
+@dataclass(frozen=True)
+class TextTarget:
+    """Texts to write; each ends with its end token. `first` is the token that each starts from.
+
+    Shapes: tokens (B, T), lengths (B), first (B)
+    """
+
+    tokens: Int[Tensor, "B T"]
+    lengths: Int[Tensor, " B"]
+    first: Int[Tensor, " B"]
+    label_smoothing: float = 0.0
+
+    def before(self) -> Int[Tensor, "B T"]:
+        """The token before each one: the first token, then the target's own."""
+        return torch.cat((self.first[:, None], self.tokens[:, :-1]), 1)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+@dataclass(frozen=True)
+class LabelTarget:
+    """The class of each example: a label, a word, or the place of an item in its set.
+
+    Shapes: labels (B)
+    """
+
+    labels: Int[Tensor, " B"]
+    label_smoothing: float = 0.0
+    agreement: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class NumberTarget:
+    """The number of each example, scaled.
+
+    Shapes: numbers (B)
+    """
+
+    numbers: Float[Tensor, " B"]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int = 0) -> tuple[Tensor, Tensor]:
+    """Rows of ids as one rectangle (B, longest), and their lengths (B)."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    rectangle = np.full((len(rows), int(lengths.max(initial=0))), pad, dtype=np.int64)
+    rectangle[np.arange(rectangle.shape[1]) < lengths[:, None]] = [token for row in rows for token in row]
+    return torch.from_numpy(rectangle), torch.from_numpy(lengths)

@@ -1,0 +1,1 @@
+"""Tables of runs: models that differ in what their rows say, each trained from several seeds."""

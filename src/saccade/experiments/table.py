@@ -1,0 +1,201 @@
+"""Tables: models that differ in nothing but what their rows say, each trained from several seeds."""
+
+import re
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from saccade import config, recipes
+from saccade.config import Count, Positive, Table
+from saccade.errors import DataError, UnknownName, UsageError
+from saccade.experiments.cell import Cell, Kept
+from saccade.training.settings import Settings, base, resolve
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One model of a table."""
+
+    name: str
+    "What it is called; the directory of its runs has this name, in small letters and dashes."
+    group: str = ""
+    "The heading that it stands under."
+    words: tuple[str, ...] = ()
+    "In what it differs from the other rows, as on the command line: section.key=value."
+    system: str = ""
+    "Its system, where that is not the common one; the common [model] does not hold for it then."
+    recipe: str = ""
+    "What it starts from instead of the common recipe; system and [model] are then this recipe's."
+    same_as: str = ""
+    "The name of the row whose model this is, under another heading: nothing is trained for it."
+    seeds: Count = 0
+    "How often it is trained, where that is not the table's number; --seeds is stronger."
+    fold: str = ""
+    "A setting that counts with the seeds, such as data.fold: every seed is then judged on another part of the data."
+    part: str = "all"
+    "Which examples' score is shown: all, or those of one group, such as a language."
+    paper: str | int | float = ""
+    "A published figure that is shown beside ours."
+
+    @property
+    def slug(self) -> str:
+        """The name as a directory has it."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A table as its file says it."""
+
+    about: str
+    "What is compared, in a sentence."
+    metric: str
+    "Which of the scores is shown, such as bleu."
+    row: tuple[Row, ...]
+    "The models, in their order."
+    recipe: str = ""
+    "What all rows start from: a recipe, a system or a TOML file; nothing: [settings] says it all."
+    settings: Table = field(default_factory=dict)
+    "What all rows have in common, in the sections of a recipe."
+    seeds: Positive = 3
+    "Every row is trained with train.seed 0, 1 … so many times."
+    split: Literal["test", "valid", "train"] = "test"
+    "The data that is scored."
+    note: str = ""
+    "A sentence below the table."
+
+    def chosen(self, slugs: str | None) -> list[Row]:
+        """The rows of these names with commas between, or all."""
+        known = {row.slug: row for row in self.row}
+        asked = list(known) if slugs is None else [slug.strip() for slug in slugs.split(",")]
+        for slug in asked:
+            if slug not in known:
+                raise UnknownName("row", slug, known)
+        return [row for slug, row in known.items() if slug in asked]
+
+    def cells(self, row: Row, seeds: int | None, words: Sequence[str], out: Path) -> list[Cell]:
+        """The runs of a row, so many or as many as it says; those of another, if it is the same as that."""
+        own = next(other for other in self.row if other.name == (row.same_as or row.name))
+        seeds = seeds or own.seeds or self.seeds
+        folder = out / own.slug
+        return [Cell(folder / f"seed-{seed}", own.name, seed, self._settings(own, words, seed)) for seed in range(seeds)]
+
+    def _settings(self, row: Row, words: Sequence[str], seed: int) -> Settings:
+        with _of_row(row):
+            if "seed" in config.words([*row.words, *words]).get("train", {}):
+                raise UsageError("train.seed: a table has its own seeds, 0, 1 …; choose how many with --seeds")
+            fold = [f"{row.fold}={seed}"] if row.fold else []
+            return resolve(self._start(row), [*row.words, *words, *fold, f"train.seed={seed}"])
+
+    def _start(self, row: Row) -> Table:
+        recipe = row.recipe or self.recipe
+        own = ("system", "model") if row.recipe else ()
+        common = {section: values for section, values in self.settings.items() if section not in own}
+        table = _over(base(recipe) if recipe else {}, common)
+        return _over(table, {"system": row.system}) if row.system else table
+
+    def check(self, parts: Sequence[tuple[Row, Sequence[Cell]]], *, fresh: bool = False) -> None:
+        """Refuse a metric, a split or a part that a row will not have, before the first is trained."""
+        for row, cells in parts:
+            with _of_row(row):
+                for cell in cells:
+                    cell.check_metric(self.metric)
+        groups: dict[tuple[str, str], set[str]] = {}
+        for row, cells in parts:
+            # Other seeds have the same data, or other folds of it.
+            for cell in [cell for cell in cells if fresh or cell.kept(self.split) is None][:1]:
+                key = (cell.settings.dataset, repr(cell.settings.data))
+                with _of_row(row):
+                    groups[key] = groups[key] if key in groups else cell.groups(self.split)
+                    known = {"all", *groups[key], *cell.parts}
+                    if row.part not in known:
+                        raise UnknownName("part of the scores", row.part, known)
+
+    def value(self, kept: Kept, part: str = "all") -> float:
+        """The number that a cell of the table shows."""
+        scores: Mapping[str, Mapping[str, float]] = kept["scores"]
+        if part not in scores:
+            raise UnknownName("part of the scores", part, scores)
+        if self.metric not in scores[part]:
+            raise UnknownName("metric of the table", self.metric, scores[part])
+        return float(scores[part][self.metric])
+
+
+@contextmanager
+def _of_row(row: Row) -> Iterator[None]:
+    """What is wrong is told with the row that it is in."""
+    try:
+        yield
+    except (UsageError, DataError) as error:
+        kind = UsageError if isinstance(error, UsageError) else DataError
+        raise kind(f"row {row.slug}: {error}") from None
+
+
+def _over(table: Table, changes: Mapping[str, Any]) -> Table:
+    """A table of sections with these changes; another system brings its own [model]."""
+    if changes.get("system", table.get("system")) != table.get("system"):
+        table = {section: values for section, values in table.items() if section != "model"}
+    return config.merged(table, changes)
+
+
+def read(name: str) -> Grid:
+    """The table of this name, or that of a TOML file."""
+    values = config.read(Path(name)) if name.endswith(".toml") else recipes.table(name)
+    rows = values.get("row")
+    if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
+        raise UsageError(f"{name}: expected [[row]] entries, got none; give each a name and its words")
+    values["row"] = tuple(config.build(Row, row, f"row {number}") for number, row in enumerate(rows, 1))
+    grid = config.build(Grid, values, name)
+    _check(name, grid.row)
+    return grid
+
+
+def _check(name: str, rows: Sequence[Row]) -> None:
+    """Rows that cannot be told apart, or that are the same as none."""
+    slugs = [row.slug for row in rows]
+    for row in rows:
+        if not row.slug or slugs.count(row.slug) > 1:
+            raise UsageError(f"{name}: row {row.name!r} makes the directory {row.slug!r}; give each row a name of its own")
+        if row.same_as and (row.words or row.system or row.recipe):
+            raise UsageError(f"{name}: row {row.name!r} is the same as another; leave its words, system and recipe out")
+        others = [other.name for other in rows if not other.same_as]
+        if row.same_as and row.same_as not in others:
+            raise UnknownName("same_as row", row.same_as, others)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What the seeds of a row came to."""
+
+    row: Row
+    values: list[float | None]
+    """By seed; None for what is not done yet."""
+    minutes: list[float]
+    signature: str
+
+    @property
+    def done(self) -> list[float]:
+        """The values that are there."""
+        return [value for value in self.values if value is not None]
+
+    @property
+    def mean(self) -> float | None:
+        """Over the seeds that are done."""
+        return statistics.fmean(self.done) if self.done else None
+
+    @property
+    def deviation(self) -> float | None:
+        """The sample's standard deviation, which one value does not have."""
+        return statistics.stdev(self.done) if len(self.done) > 1 else None
+
+
+def line(grid: Grid, row: Row, cells: Sequence[Cell]) -> Line:
+    """The line of a row, from what its cells have kept."""
+    found = [cell.kept(grid.split) for cell in cells]
+    done = [kept for kept in found if kept is not None]
+    values = [None if kept is None else grid.value(kept, row.part) for kept in found]
+    signature = next((kept["signatures"].get(grid.metric, "") for kept in done), "")
+    return Line(row, values, [kept["minutes"] for kept in done], signature)

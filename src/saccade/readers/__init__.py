@@ -1,0 +1,12 @@
+"""Readers, one file per kind of input: from examples to tensors, from what a person types to examples, and the axes of a picture.
+
+A system names its reader (`READS`). The module holds `Config` and `Reader`.
+"""
+
+import importlib
+from types import ModuleType
+
+
+def load(name: str) -> ModuleType:
+    """The module of this reader."""
+    return importlib.import_module(f"saccade.readers.{name}")

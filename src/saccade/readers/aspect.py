@@ -1,0 +1,113 @@
+"""A text and an aspect of it: `sentence | aspect`, with the aspect after the last ` | `."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from saccade.data.examples import Example, Splits, place
+from saccade.data.tensors import FAR, AspectInput, padded
+from saccade.errors import DataError
+from saccade.readers import words
+from saccade.readers.spelling import Spelling
+from saccade.readers.words import Config as Config
+from saccade.readers.words import WordsColumn
+from saccade.view.trace import Axis
+
+SEPARATOR = " | "
+
+
+def parted(text: str, where: str = "") -> tuple[str, str]:
+    """The sentence and its aspect; of an empty text both are empty."""
+    sentence, bar, aspect = text.rpartition(SEPARATOR)
+    if text.strip() and not aspect.strip():
+        end = text if len(text) <= 40 else "…" + text[-40:]
+        raise DataError(f"{where}expected an aspect behind the last ' | ', got nothing in {end!r}; write it there")
+    if not bar and text.strip():
+        shown = text if len(text) <= 40 else text[:40] + "…"
+        raise DataError(
+            f"{where}expected a sentence and its aspect as 'sentence | aspect', got {shown!r}; add ' | ' and the aspect"
+        )
+    return sentence, aspect
+
+
+def distances(tokens: Sequence[str], aspect: Sequence[str]) -> list[int]:
+    """How many words each is away from the nearest occurrence of the aspect: 0 within it, below 0 before it."""
+    size = len(aspect)
+    starts = [
+        start for start in range(len(tokens) - size + 1) if size and list(tokens[start : start + size]) == list(aspect)
+    ]
+    if not starts:
+        return [FAR] * len(tokens)
+    return [min((_away(index, start, start + size - 1) for start in starts), key=abs) for index in range(len(tokens))]
+
+
+def _away(index: int, first: int, last: int) -> int:
+    return min(index - first, 0) + max(index - last, 0)
+
+
+class AspectColumn(WordsColumn):
+    """Texts with their aspects, and how far each word is from those."""
+
+    def __init__(
+        self,
+        rows: list[list[int]],
+        aspects: list[list[int]],
+        away: list[list[int]],
+        spelling: tuple[Spelling | None, Spelling | None],
+        longer: int,
+    ) -> None:
+        super().__init__(rows, spelling[0], longer)
+        self.aspects, self.away, self.aspect_spelling = aspects, away, spelling[1]
+
+    def batch(self, indices: Any) -> AspectInput:
+        """The tensors of these texts."""
+        own = super().batch(indices)
+        aspect, _ = padded([self.aspects[i] or [0] for i in indices])
+        lengths = own.lengths.new_tensor([len(self.aspects[i]) for i in indices])
+        away = padded([self.away[i] or [0] for i in indices])[0]
+        letters = self.spelled(self.aspect_spelling, indices, aspect)
+        return AspectInput(
+            own.tokens,
+            own.lengths,
+            spelling=own.spelling,
+            aspect=aspect,
+            aspect_lengths=lengths,
+            aspect_spelling=letters,
+            distance=away,
+        )
+
+
+class Reader(words.Reader):
+    """Encodes texts and their aspects."""
+
+    @classmethod
+    def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
+        for name, part in splits.parts():
+            for index, example in enumerate(part):
+                try:
+                    parted(example.input, f"{place(example, index + 1)}: ")
+                except DataError as error:
+                    yield name, index, str(error)
+
+    def check(self, example: Example) -> None:
+        parted(example.input)
+
+    @classmethod
+    def texts(cls, examples: Sequence[Example]) -> list[str]:
+        """A sentence that comes with several aspects counts once."""
+        found = [parted(example.input, f"{place(example, number)}: ") for number, example in enumerate(examples, 1)]
+        return list(dict.fromkeys(text for pair in found for text in pair))
+
+    def encode(self, inputs: Sequence[str]) -> AspectColumn:
+        found = [parted(text, f"example {number}: ") for number, text in enumerate(inputs, 1)]
+        sides = [[pair[side] for pair in found] for side in (0, 1)]
+        sources, aspects = map(self.tokenizer.encode_batch, sides)
+        rows, longer = self.cut(sources)
+        pieces = [list(map(self.tokenizer.pieces, side)) for side in sides]
+        away = [distances(tokens[: len(row)], aspect) for row, tokens, aspect in zip(rows, *pieces, strict=True)]
+        return AspectColumn(rows, aspects, away, (self.spelled(pieces[0]), self.spelled(pieces[1])), longer)
+
+    def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
+        return super().axes(Example(parted(example.input)[0]))
+
+    def notes(self, example: Example) -> dict[str, str | float]:
+        return {"aspect": parted(example.input)[1]}

@@ -1,0 +1,125 @@
+"""What every reader does; a kind of input says how."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from saccade.data.batches import Integers
+from saccade.data.examples import Example, Splits, place
+from saccade.errors import DataError, UsageError
+from saccade.view.trace import Axis
+
+NUMBERED = re.compile(r"(train|valid|test)#(\d{1,9})")
+
+Note = Callable[[str], None]
+Load = Callable[[], Splits]
+
+
+class Column(Protocol):
+    """Encoded inputs or targets of many examples: how long each is, and the tensors of some of them."""
+
+    lengths: Integers
+
+    def batch(self, indices: Any) -> Any: ...
+
+
+class Reader:
+    """Encodes inputs of one kind, and tells what stands where in them."""
+
+    INPUT: ClassVar[type | tuple[type, ...]]
+    "What an example's input is."
+    OWN: ClassVar[str]
+    "The format of the user's own files."
+    TYPED: ClassVar[str] = "TEXT"
+    "What a person types or names for an input."
+    TOKENIZED: ClassVar[bool] = False
+    "Whether it has a tokenizer, and so the section [tokens]."
+    unit: ClassVar[str] = "tokens"
+    "What the size of a batch is counted in."
+    budget: ClassVar[int] = 20_000
+    "Size of a batch without gradients."
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    @classmethod
+    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
+        """Learn from the training inputs what encoding needs; `texts` are further ones that a tokenizer must know."""
+        return cls(config)
+
+    def save(self, directory: Path) -> None:
+        """Write what was learned."""
+
+    @classmethod
+    def load(cls, config: Any, directory: Path) -> "Reader":
+        """Read it again."""
+        return cls(config)
+
+    def sizes(self) -> dict[str, Any]:
+        """What a model must know of its inputs, by the names of its arguments."""
+        return {}
+
+    @classmethod
+    def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
+        """The part and index of each example that `fit` refuses, and what is wrong with it."""
+        return iter(())
+
+    def check(self, example: Example) -> None:
+        """Refuse an input that cannot be read."""
+
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        """The index of each example that cannot be read, and what is wrong with it."""
+        return flaws(self.check, examples)
+
+    def encode(self, inputs: Sequence[Any]) -> Column:
+        """Inputs as numbers."""
+        raise NotImplementedError
+
+    def parse(self, typed: Any, splits: Load) -> Example | None:
+        """The example that a person typed, named or holds; None: an empty line. `splits` loads the run's own data."""
+        raise NotImplementedError
+
+    def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
+        """The places of an input, under the names that looks use; `grid`: what a system divides pictures into."""
+        raise NotImplementedError
+
+    def notes(self, example: Example) -> dict[str, str | float]:
+        """What a picture says beside its title."""
+        return {}
+
+    def prepare(self, model: Any, splits: Splits, column: Any, note: Note) -> None:
+        """What is done to a new model, and told, before its first step; `column` holds the training inputs."""
+
+    def kept(self) -> Splits | None:
+        """The data that is part of the run itself; None where it stays in its files."""
+        return None
+
+
+def flaws(check: Callable[[Example], None], examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+    """The index of each example that a check refuses, and what is wrong with it."""
+    for index, example in enumerate(examples):
+        try:
+            check(example)
+        except (DataError, UsageError) as error:
+            yield index, f"{place(example, index + 1)}: {error}"
+
+
+def numbered(typed: Any, splits: Load) -> Example | None:
+    """The example of the run's own data that is named as test#12; None where nothing is named so."""
+    if not (isinstance(typed, str) and (found := NUMBERED.fullmatch(typed.strip()))):
+        return None
+    part, number = found[1], int(found[2])
+    known: Sequence[Example] = getattr(splits(), part)
+    if number >= len(known):
+        others = [f"{name}#0" for name, examples in splits().parts()[::-1] if len(examples)]
+        fix = f"expected {part}#0 to {part}#{len(known) - 1}" if len(known) else f"its {part} data is empty; try {others[0]}"
+        raise DataError(f"{typed.strip()}: {fix}, or the name of a file")
+    return known[number]
+
+
+def require_text(typed: Any) -> str:
+    """The text, if it is one."""
+    if not isinstance(typed, str):
+        raise UsageError(f"expected text, got {type(typed).__name__}")
+    return typed

@@ -1,0 +1,69 @@
+"""Character n-grams, by which words are alike in the way they are written (Bojanowski et al. 2017)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from jaxtyping import Int
+from torch import Tensor
+
+from saccade import records
+from saccade.data.tensors import padded
+
+SHORTEST, LONGEST = 3, 5
+BEGIN, END = "<", ">"  # of a word, by which its first and last letters are told from those within
+FILE = "spelling.json"
+
+
+def ngrams(word: str) -> list[str]:
+    """The n-grams of three to five letters of a word, each once, in their order."""
+    marked = f"{BEGIN}{word}{END}"
+    lengths = range(SHORTEST, min(LONGEST, len(marked)) + 1)
+    return list(dict.fromkeys(marked[start : start + size] for size in lengths for start in range(len(marked) - size + 1)))
+
+
+class Letters:
+    """The n-grams of letters that have a vector, numbered from 1 on."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self.known = list(known)
+        self._numbers = {run: number for number, run in enumerate(self.known, 1)}
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]], words: int) -> "Letters":
+        """Those that at least so many different words of these texts have; those of a single word add nothing to its vector."""
+        counts = Counter(run for word in {word for text in texts for word in text} for run in ngrams(word))
+        return cls(sorted(run for run, count in counts.items() if count >= words))
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def numbers(self, word: str) -> list[int]:
+        """The numbers of those that a word has."""
+        return [self._numbers[run] for run in ngrams(word) if run in self._numbers]
+
+    def save(self, directory: Path) -> None:
+        """Write them into the run."""
+        records.save(directory / FILE, self.known)
+
+    @classmethod
+    def load(cls, directory: Path) -> "Letters":
+        """Read them again."""
+        found = records.load(directory / FILE)
+        if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+            raise records.unreadable(directory / FILE, "expected a list of texts")
+        return cls(found)
+
+
+class Spelling:
+    """How the words of some texts are written; each different word is spelled once."""
+
+    def __init__(self, texts: Iterable[Sequence[str]], letters: Letters) -> None:
+        numbers: dict[str, int] = {}
+        self.words = [[numbers.setdefault(word, 1 + len(numbers)) for word in text] for text in texts]
+        self.table = padded([[0], *map(letters.numbers, numbers)])[0]
+
+    def batch(self, indices: Iterable[int], width: int) -> Int[Tensor, "B K P"]:
+        """The n-grams of each word of these texts, filled up with 0 to so many words."""
+        rows = [self.words[i][:width] for i in indices]
+        return self.table[padded([row + [0] * (width - len(row)) for row in rows])[0]]

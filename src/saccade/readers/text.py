@@ -1,0 +1,132 @@
+"""Texts, whole: sentences to translate, dates to normalize."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saccade.config import Positive
+from saccade.data import imported, tokenizers
+from saccade.data.examples import Example, Splits, place
+from saccade.data.tensors import TextInput, padded
+from saccade.errors import DataError
+from saccade.readers import reader
+from saccade.readers.reader import Load, require_text
+from saccade.view.trace import Axis
+
+PLACES = {"char": "characters", "word": "words"}
+FILE = "tokenizer.json"
+WINDOW = 2000  # texts that are encoded together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How texts become tokens."""
+
+    max_length: Positive = 1000
+    "Maximum number of tokens of an input; a longer one is refused, or read in pieces by `saccade translate`."
+    append_end: bool = False
+    "Whether an input ends with the end token, as a target does; models of Marian are trained so."
+
+
+class TextColumn:
+    """Token ids of texts; of inputs that are read in pieces, `owners` says which input each row is of."""
+
+    def __init__(self, rows: list[list[int]], pad: int, owners: list[int] | None = None) -> None:
+        self.rows, self.pad = rows, pad
+        self.owners = list(range(len(rows))) if owners is None else owners
+        self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
+
+    def batch(self, indices: Any) -> TextInput:
+        """The tensors of these texts."""
+        return TextInput(*padded([self.rows[i] for i in indices], self.pad))
+
+
+class Reader(reader.Reader):
+    """Encodes texts by a tokenizer."""
+
+    INPUT, OWN, TOKENIZED = str, "text_files", True
+    budget = 8000
+    config: Config
+
+    def __init__(self, config: Any, tokenizer: tokenizers.Tokenizer) -> None:
+        super().__init__(config)
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Sequence[str]) -> "Reader":
+        return cls(config, tokenizers.train([*(example.input for example in splits.train), *texts], tokens))
+
+    def save(self, directory: Path) -> None:
+        self.tokenizer.save(directory / FILE)
+
+    @classmethod
+    def load(cls, config: Any, directory: Path) -> "Reader":
+        return cls(config, imported.load(directory / FILE))
+
+    def sizes(self) -> dict[str, Any]:
+        return {"source": self.tokenizer.vocabulary}
+
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        for start in range(0, len(examples), WINDOW):
+            window = examples[start : start + WINDOW]
+            for index, row in enumerate(self._rows([example.input for example in window]), start):
+                try:
+                    if not row:
+                        raise DataError("expected a source, got a text without tokens; leave it out")
+                    self.require_length(row)
+                except DataError as error:
+                    yield index, f"{place(examples[index], index + 1)}: {error}"
+
+    def _rows(self, texts: Sequence[str]) -> list[list[int]]:
+        return self._ended(self.tokenizer.encode_batch(["" if text.isspace() else text for text in texts]))
+
+    def _ended(self, rows: list[list[int]]) -> list[list[int]]:
+        """With the end token, if the model reads it; a text without tokens stays so."""
+        return [[*row, self.tokenizer.vocabulary.end] if row else row for row in rows] if self.config.append_end else rows
+
+    def require_length(self, row: Sequence[int]) -> None:
+        """Refuse a text that is too long."""
+        most = self.config.max_length
+        if len(row) > most:
+            raise DataError(f"{len(row)} tokens, at most {most} expected; shorten it, or set reader.max_length")
+
+    def encode(self, inputs: Sequence[str]) -> TextColumn:
+        return TextColumn(self._rows(inputs), self.tokenizer.vocabulary.pad)
+
+    def encode_in_pieces(self, inputs: Sequence[str]) -> TextColumn:
+        """As `encode`, but what is too long is cut into pieces of about the same length."""
+        rows = self.tokenizer.encode_batch(["" if text.isspace() else text for text in inputs])
+        parts, owners = pieces(rows, self.config.max_length)
+        return TextColumn(self._ended(parts), self.tokenizer.vocabulary.pad, owners)
+
+    def parse(self, typed: Any, splits: Load) -> Example | None:
+        text = require_text(typed)
+        return Example(text) if text and not text.isspace() else None
+
+    def check(self, example: Example) -> None:
+        self.require_length(self.tokenizer.encode(example.input))
+
+    def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
+        end = self.tokenizer.labels([self.tokenizer.vocabulary.end]) if self.config.append_end else []
+        return {"input": Axis(places(self.tokenizer), [*self.tokenizer.pieces(example.input), *end])}
+
+
+def places(tokenizer: tokenizers.Tokenizer) -> str:
+    """What the tokens of a tokenizer are called."""
+    return PLACES.get(getattr(tokenizer, "kind", ""), "pieces")
+
+
+def pieces(rows: Sequence[list[int]], longest: int) -> tuple[list[list[int]], list[int]]:
+    """Rows cut where they are too long, into pieces of about the same length, and the number of the row of each piece."""
+    parts: list[list[int]] = []
+    owners: list[int] = []
+    for number, row in enumerate(rows):
+        size = math.ceil(len(row) / max(1, math.ceil(len(row) / longest))) or 1
+        own = [row[first : first + size] for first in range(0, len(row), size)] or [[]]
+        parts += own
+        owners += [number] * len(own)
+    return parts, owners

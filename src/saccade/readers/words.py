@@ -1,0 +1,133 @@
+"""The words of texts, up to a maximum: sentences and reviews to classify."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from saccade.config import Count, Positive
+from saccade.data import tokenizers
+from saccade.data.examples import Example, Splits
+from saccade.data.tensors import WordsInput, padded
+from saccade.data.tokenizers import LearnedTokenizer
+from saccade.errors import DataError
+from saccade.readers import reader
+from saccade.readers.reader import Load, Note, require_text
+from saccade.readers.spelling import Letters, Spelling
+from saccade.readers.word_vectors import start
+from saccade.view.trace import Axis
+
+FILE = "tokenizer.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How many words are read, and what their vectors start from."""
+
+    max_length: Positive = 1000
+    "Maximum number of tokens that are read of a text; what follows is not read."
+    vectors: str = ""
+    "What word vectors start from: nothing, a file in word2vec's text format, or skip_gram: trained on the texts."
+    vector_epochs: Positive = 5
+    "Epochs of skip_gram."
+    spelling: Count = 0
+    """Character n-grams of three to five letters that so many different words share get vectors, too, by which unknown words
+    are read; 0: none. For document_attention and atae_lstm."""
+
+
+class WordsColumn:
+    """Words of texts and, if letters are read, their spelling; `longer` counts texts that are not read to their end."""
+
+    def __init__(self, rows: list[list[int]], spelling: Spelling | None = None, longer: int = 0) -> None:
+        self.rows, self.spelling, self.longer = rows, spelling, longer
+        self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
+
+    def batch(self, indices: Any) -> WordsInput:
+        """The tensors of these texts."""
+        tokens, lengths = padded([self.rows[i] for i in indices])
+        if tokens.shape[1] == 0:  # all are empty: layers expect a place, if only one of padding
+            tokens = tokens.new_zeros(len(tokens), 1)
+        return WordsInput(tokens, lengths, spelling=self.spelled(self.spelling, indices, tokens))
+
+    @staticmethod
+    def spelled(spelling: Spelling | None, indices: Any, tokens: torch.Tensor) -> torch.Tensor | None:
+        """The letters of these tokens."""
+        return None if spelling is None else spelling.batch(indices, tokens.shape[1])
+
+
+class Reader(reader.Reader):
+    """Encodes words by a tokenizer; what goes beyond the maximum is left unread."""
+
+    INPUT, OWN, TOKENIZED = str, "text_files", True
+    config: Config
+
+    def __init__(self, config: Any, tokenizer: LearnedTokenizer, letters: Letters | None = None) -> None:
+        super().__init__(config)
+        self.tokenizer, self.letters = tokenizer, letters
+
+    @classmethod
+    def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Sequence[str]) -> "Reader":
+        known = cls.texts(splits.train)
+        tokenizer = tokenizers.train([*known, *texts], tokens)
+        letters = Letters.of(map(tokenizer.pieces, known), config.spelling) if config.spelling else None
+        return cls(config, tokenizer, letters)
+
+    @classmethod
+    def texts(cls, examples: Sequence[Example]) -> list[str]:
+        """The texts whose words are learned."""
+        return [example.input for example in examples]
+
+    def save(self, directory: Path) -> None:
+        self.tokenizer.save(directory / FILE)
+        if self.letters is not None:
+            self.letters.save(directory)
+
+    @classmethod
+    def load(cls, config: Any, directory: Path) -> "Reader":
+        letters = Letters.load(directory) if config.spelling else None
+        return cls(config, LearnedTokenizer.load(directory / FILE), letters)
+
+    def sizes(self) -> dict[str, Any]:
+        letters = {} if self.letters is None else {"ngrams": len(self.letters)}
+        return {"source": self.tokenizer.vocabulary, **letters}
+
+    def encode(self, inputs: Sequence[str]) -> Any:
+        rows, longer = self.cut(self.tokenizer.encode_batch(inputs))
+        return WordsColumn(rows, self.spelled(map(self.tokenizer.pieces, inputs)), longer)
+
+    def cut(self, rows: list[list[int]]) -> tuple[list[list[int]], int]:
+        """What is read of these texts, and how many of them go on."""
+        most = self.config.max_length
+        return [row[:most] for row in rows], sum(len(row) > most for row in rows)
+
+    def spelled(self, texts: Iterable[Sequence[str]]) -> Spelling | None:
+        """How the words of these texts are written, if letters are read."""
+        return None if self.letters is None else Spelling(texts, self.letters)
+
+    def limit(self) -> str:
+        """How long a text is at most that is read to its end."""
+        return f"reader.max_length={self.config.max_length} tokens"
+
+    def prepare(self, model: Any, splits: Splits, column: Any, note: Note) -> None:
+        if column.longer:
+            count = f"{column.longer:,} of {len(splits.train):,} texts are longer than {self.limit()}"
+            note(f"{count}: the rest of them is not read")
+        if self.letters is not None:
+            told = f"{len(self.letters):,} n-grams of letters that at least {self.config.spelling} words share"
+            note(f"spelling: {told}{'' if self.letters.known else '; a smaller reader.spelling finds some'}")
+        if self.config.vectors:
+            start(model, self.tokenizer, self.config, self.texts(splits.train), note)
+
+    def parse(self, typed: Any, splits: Load) -> Example | None:
+        example = Example(require_text(typed))
+        self.check(example)
+        return example
+
+    def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
+        pieces = self.tokenizer.pieces(example.input)[: self.config.max_length]
+        if not pieces:
+            raise DataError("there is nothing to look at: the text has no tokens")
+        return {"input": Axis("words", pieces)}

@@ -1,0 +1,87 @@
+"""What search knows of a model: start, step, select, and perhaps prefill.
+
+Rows stand in a rectangle: B inputs × W hypotheses of each, so that what belongs to an input (its keys and values) is
+held once and shared by its hypotheses.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from torch import Tensor
+
+from saccade.errors import UsageError
+
+# What a look is at: the input that was read, or the tokens before the one that is written, the start token first.
+Keys = Literal["input", "written"]
+
+
+@dataclass(frozen=True)
+class StepLook:
+    """Where every hypothesis looked in one step.
+
+    Shapes: weights (B, W, heads, keys)
+    """
+
+    name: str
+    keys: Keys
+    weights: Tensor
+
+
+# The looks of the step just taken, computed only when called; the same names in the same order at every step.
+Glance = Callable[[], Sequence[StepLook]]
+
+
+class State(Protocol):
+    """What a writer carries from step to step, for B inputs × W hypotheses."""
+
+    def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
+        """The state of inputs[b] (B',) and, for each, of its hypotheses[b, w] (B', W'): reordered, repeated or dropped."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step gives: log-probabilities (B, W, V), the next state, and a way to see where it looked."""
+
+    log_probs: Tensor
+    state: Any
+    glance: Glance
+
+
+class Writer(Protocol):
+    """A model that writes one token after another."""
+
+    def start(self, memory: Any) -> Any:
+        """The state before the first token, W = 1."""
+        ...
+
+    def step(self, tokens: Tensor, state: Any) -> Step:
+        """Reads the last token (B, W) of every hypothesis."""
+        ...
+
+
+@runtime_checkable
+class Prefiller(Writer, Protocol):
+    """A writer that can also read many tokens at once."""
+
+    def prefill(self, tokens: Tensor, state: Any) -> Step:
+        """Reads tokens (B, T) from a state with W = 1: what T steps would give in the end, log-probabilities (B, 1, V)."""
+        ...
+
+
+def read(writer: Writer, tokens: Tensor, state: Any) -> Any:
+    """The state after these tokens (B, T), read at once where the writer can, else one after another."""
+    if isinstance(writer, Prefiller) and tokens.shape[1]:
+        return writer.prefill(tokens, state).state
+    for number in range(tokens.shape[1]):
+        state = writer.step(tokens[:, number, None], state).state
+    return state
+
+
+def each(value: int | Sequence[int], inputs: int, name: str) -> Sequence[int]:
+    """One number for each input, from one for all or from theirs."""
+    values = [value] * inputs if isinstance(value, int) else value
+    if len(values) != inputs:
+        raise UsageError(f"{name}: expected {inputs}, one for each input, got {len(values)}")
+    return values

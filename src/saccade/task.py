@@ -1,0 +1,276 @@
+"""A task is a reader and a writer around a system: encoding, prediction, evaluation and looks, each in one pass."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from saccade import readers, systems, writers
+from saccade.data.batches import BatchSource, PlannedBatches, cut
+from saccade.data.examples import Example, Splits
+from saccade.data.tensors import Batch
+from saccade.errors import DataError, InputError, UsageError
+from saccade.evaluation.length_bins import bounds
+from saccade.evaluation.metrics import Evaluation
+from saccade.layers.linear import at_rest
+from saccade.readers.reader import Column, Load, Note, Reader
+from saccade.view.trace import Axis, Look, Scene
+from saccade.writers.writer import Options, Prediction, Writer
+
+WINDOW = 2000  # inputs that are sorted by length and read together
+
+Tick = Callable[[int], None]
+
+
+def _silent(done: int) -> None:
+    """Nobody is told."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Encoded examples: the lengths that batches are planned by, and the batch of some of them.
+
+    Shapes: lengths (N), or (N, 2), input and target, where targets have a length, too
+    """
+
+    inputs: Column
+    targets: Column | None = None
+
+    @property
+    def lengths(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How long each example is."""
+        own = self.inputs.lengths
+        return own if self.targets is None or not len(self.targets.lengths) else np.stack((own, self.targets.lengths), 1)
+
+    def batches(self, config: Any) -> BatchSource:
+        """Where training batches come from: examples of like length, or what the reader makes of its inputs."""
+        if hasattr(self.inputs, "batches"):
+            found: BatchSource = self.inputs.batches(config)
+            return found
+        return PlannedBatches(self, batch_tokens=config.batch_tokens, batch_size=config.batch_size, seed=config.seed)
+
+    def batch(self, indices: Any) -> Batch:
+        """The batch of these examples."""
+        return Batch(self.inputs.batch(indices), None if self.targets is None else self.targets.batch(indices))
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything around a model."""
+
+    reader: Any
+    writer: Any
+
+    @classmethod
+    def fit(cls, settings: Any, splits: Splits) -> "Task":
+        """Learn what reader and writer must from the training data."""
+        kinds = Kinds.of(settings.system)
+        for _, _, problem in kinds.unfit(splits):
+            raise DataError(problem)
+        texts = kinds.writer.texts(settings.writer, settings.tokens, splits)
+        reader = kinds.reader.fit(settings.reader, settings.tokens, splits, texts)
+        return cls(reader, kinds.writer.fit(settings.writer, settings.tokens, splits, reader))
+
+    def save(self, directory: Path) -> None:
+        """Write it into the run."""
+        self.reader.save(directory)
+        self.writer.save(directory)
+
+    @classmethod
+    def load(cls, settings: Any, directory: Path) -> "Task":
+        """Read it again."""
+        kinds = Kinds.of(settings.system)
+        reader = kinds.reader.load(settings.reader, directory)
+        return cls(reader, kinds.writer.load(settings.writer, directory, reader))
+
+    def sizes(self) -> dict[str, Any]:
+        """What a model is made for, by the names of its arguments."""
+        return {**self.reader.sizes(), **self.writer.sizes()}
+
+    def corpus(self, examples: Sequence[Example]) -> Corpus:
+        """Examples as numbers."""
+        for _, problem in self.reader.flaws(examples):
+            raise DataError(problem)
+        return Corpus(self.reader.encode([example.input for example in examples]), self.writer.encode(examples))
+
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        """The index of each example that cannot be read or scored, and what is wrong with it."""
+        found: dict[int, str] = {}
+        for side in (self.reader, self.writer):
+            for index, problem in side.flaws(examples):
+                found.setdefault(index, problem)
+        return iter(sorted(found.items()))
+
+    def prepare(self, model: Any, splits: Splits, corpus: Corpus, note: Note) -> None:
+        """What is done to a new model before its first step."""
+        self.reader.prepare(model, splits, corpus.inputs, note)
+
+    def predict(
+        self, model: Any, inputs: Iterable[Any], options: Options, splits: Load, *, pieces: bool = False, first: int = 0
+    ) -> Iterator[tuple[Example | None, list[Prediction]]]:
+        """Of each input that a person gives the example and its predictions, in order; an empty line gives an empty text.
+
+        What a text reader finds too long is refused or, with `pieces`, read in pieces whose outputs are joined. `first` is
+        the number of the first input, where it is not the first of its file.
+        """
+        left = iter(inputs)
+        while window := list(islice(left, WINDOW)):
+            examples = [self._parsed(typed, number, splits, pieces) for number, typed in enumerate(window, first + 1)]
+            given = [(i, example) for i, example in enumerate(examples) if example is not None]
+            found = self.predictions(model, [one for _, one in given], options, [first + i for i, _ in given], pieces=pieces)
+            own = dict(zip((i for i, _ in given), found, strict=True))
+            for i, example in enumerate(examples):
+                yield example, own[i] if i in own else self.writer.empty(options)
+            first += len(window)
+
+    def _parsed(self, typed: Any, number: int, splits: Load, pieces: bool) -> Example | None:
+        with at_line(number):
+            example: Example | None = self.reader.parse(typed, splits)
+            if example is not None and not pieces:
+                self.reader.check(example)
+            return example
+
+    def predictions(
+        self,
+        model: Any,
+        examples: Sequence[Example],
+        options: Options,
+        positions: Sequence[int] | None = None,
+        *,
+        pieces: bool = False,
+        targets: Column | None = None,
+        tick: Tick = _silent,
+    ) -> list[list[Prediction]]:
+        """The predictions for each example: one pass over batches of like length."""
+        inputs = [example.input for example in examples]
+        column = self.reader.encode_in_pieces(inputs) if pieces else self.reader.encode(inputs)
+        owners: Sequence[int] = getattr(column, "owners", range(len(examples)))
+        corpus, sizes = Corpus(column, targets), getattr(column, "sizes", column.lengths)
+        numbers = range(len(examples)) if positions is None else positions
+        found: dict[int, list[Prediction]] = {}
+        device = next(model.parameters()).device
+        order = np.argsort(sizes, kind="stable").tolist()
+        with at_rest(), torch.inference_mode():
+            model.eval()
+            for chosen in cut(order, sizes.tolist(), self.writer.budget(self.reader.budget, options)):
+                batch = corpus.batch(chosen).to(device)
+                rows = self.writer.predict(model, batch, options, [numbers[owners[i]] for i in chosen])
+                found |= zip(chosen, rows, strict=True)
+                tick(len(found))
+        if not pieces:
+            return [found[i] for i in range(len(examples))]
+        parts: list[list[list[Prediction]]] = [[] for _ in examples]
+        for i, owner in enumerate(owners):
+            parts[owner].append(found[i])
+        return [[self.writer.joined(same) for same in zip(*own, strict=False)] for own in parts]
+
+    def evaluate(self, model: Any, examples: Sequence[Example], options: Options, tick: Tick = _silent) -> Evaluation:
+        """Scores of all examples and of each group, with the predictions that they are of."""
+        if len(examples) == 0:
+            raise DataError("expected examples to evaluate, got none")
+        corpus = self.corpus(examples)
+        predictions = self.best(model, examples, options, targets=corpus.targets, tick=tick)
+        scores = self.writer.score(examples, predictions, lambda indices: self.loss(model, corpus, indices))
+        return Evaluation(scores, self.writer.signatures(), self.writer.details(examples, predictions), predictions)
+
+    def best(
+        self,
+        model: Any,
+        examples: Sequence[Example],
+        options: Options,
+        *,
+        targets: Column | None = None,
+        tick: Tick = _silent,
+    ) -> list[Prediction]:
+        """The best prediction for each example, in its own group."""
+        looks = self.writer.needs_looks(examples)
+        grouped, pieces = self.writer.groups() != [""], hasattr(self.reader, "encode_in_pieces")
+        found: dict[int, Prediction] = {}
+        for group in sorted({example.group for example in examples}) if grouped else [""]:
+            chosen = [i for i, example in enumerate(examples) if not grouped or example.group == group]
+            wanted = replace(options, groups=(group,), looks=looks)
+            own = [examples[i] for i in chosen]
+            known = targets if len(own) == len(examples) and not pieces else None
+            rows = self.predictions(
+                model, own, wanted, pieces=pieces, targets=known, tick=lambda done, before=len(found): tick(before + done)
+            )
+            empty = self.writer.empty(wanted)
+            found |= {i: replace((row or empty)[0], example=examples[i]) for i, row in zip(chosen, rows, strict=True)}
+        return [found[i] for i in range(len(examples))]
+
+    def loss(self, model: Any, corpus: Corpus, indices: Sequence[int]) -> tuple[float, int]:
+        """The summed loss of these examples, and how many things they predict."""
+        lengths = corpus.lengths
+        keys = lengths.reshape(len(lengths), -1).tolist()
+        total, count = 0.0, 0
+        device = next(model.parameters()).device
+        model.eval()
+        for chosen in cut(sorted(indices, key=keys.__getitem__), [key[0] for key in keys], self.reader.budget):
+            with torch.inference_mode():
+                output = model(corpus.batch(chosen).to(device))
+            total += float(output.loss)
+            count += int(output.count)
+        return total, count
+
+    def by_length(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[dict[str, float]]:
+        """Scores of examples of about the same length: from, to, how many, scores."""
+        lengths = self.writer.lengths(examples)
+        found = []
+        for low, high in bounds(lengths):
+            own = [i for i, length in enumerate(lengths) if low <= length <= high]
+            scores = self.writer.brief([examples[i] for i in own], [predictions[i] for i in own])
+            found.append({"shortest": low, "longest": high, **scores})
+        return found
+
+    def scene(self, model: Any, example: Example, prediction: Prediction) -> Scene:
+        """A picture of one prediction: the places of its input and output, and the looks between them."""
+        axes: dict[str, Axis] = {**self.reader.axes(example, getattr(model, "grid", None)), **self.writer.axes(prediction)}
+        looks = [_fitted(look, axes) for look in prediction.looks]
+        used = {name for look in looks for name in (look.queries, look.keys)}
+        notes = {**self.reader.notes(example), **self.writer.notes(example, prediction)}
+        return Scene(
+            self.writer.title(example, prediction), {name: axis for name, axis in axes.items() if name in used}, looks, notes
+        )
+
+
+def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
+    """A look without its padding; an axis that nobody named gets numbers."""
+    if look.weights is None:
+        return look
+    for name, size in ((look.queries, look.weights.shape[1]), (look.keys, look.weights.shape[2])):
+        axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
+    queries, keys = len(axes[look.queries].labels), len(axes[look.keys].labels)
+    return replace(look, weights=look.weights[:, :queries, :keys])
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The classes of a system's reader and writer."""
+
+    reader: type[Reader]
+    writer: type[Writer]
+
+    @classmethod
+    def of(cls, system: str) -> "Kinds":
+        """Those that the system names."""
+        module = systems.load(system)
+        return cls(readers.load(module.READS).Reader, writers.load(module.WRITES).Writer)
+
+    def unfit(self, splits: Splits) -> Iterator[tuple[str, int, str]]:
+        """The part and index of each example that cannot be learned from, and what is wrong with it."""
+        yield from self.reader.unfit(splits)
+        yield from self.writer.unfit(splits)
+
+
+@contextmanager
+def at_line(number: int) -> Iterator[None]:
+    """What is wrong with an input is told with the number of its line."""
+    try:
+        yield
+    except (DataError, UsageError) as error:
+        raise InputError(number, error) from error

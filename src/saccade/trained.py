@@ -1,0 +1,219 @@
+"""A trained model: predict, evaluate, look, stream. `saccade.load` opens one, `saccade.train` makes one."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+from saccade import config, data, systems
+from saccade.data.examples import PARTS, Example, Splits
+from saccade.errors import DataError, InputError, UnknownName, UsageError
+from saccade.evaluation.metrics import Evaluation
+from saccade.search import Config as SearchConfig
+from saccade.search.config import MOST
+from saccade.task import Kinds, Task
+from saccade.training.bad_examples import usable
+from saccade.training.run import Run, Which
+from saccade.view.trace import Trace
+from saccade.writers.writer import Options, Prediction, with_alternatives
+
+
+class TrainedModel:
+    """A run with its model.
+
+    model = saccade.load("runs/dates")
+    model.predict("9. März 2029")
+    """
+
+    def __init__(
+        self, run: Run, checkpoint: Which | None = None, device: str = "auto", note: Callable[[str], None] | None = None
+    ) -> None:
+        self.run, self._checkpoint, self._device = run, checkpoint, device
+        self._note = note
+
+    @cached_property
+    def task(self) -> Task:
+        """Its reader and writer."""
+        return self.run.task()
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, int]:
+        report = {} if self._note is None else {"report": self._note}
+        model, found = self.run.model(self.task, self._checkpoint, self._device, **report)
+        return model, found.step
+
+    @property
+    def module(self) -> Any:
+        """The model itself, a `torch.nn.Module`."""
+        return self._loaded[0]
+
+    @property
+    def step(self) -> int:
+        """The step of its checkpoint."""
+        return self._loaded[1]
+
+    @property
+    def system(self) -> str:
+        """The name of its system."""
+        return self.run.settings.system
+
+    def __repr__(self) -> str:
+        return f"<saccade {self.system} of {self.run.path}>"
+
+    @cached_property
+    def splits(self) -> Splits:
+        """The data that it was trained and evaluated on."""
+        return self.run.own_splits(self.task)
+
+    def search(self, n_best: int = 1, **given: Any) -> SearchConfig:
+        """The run's search with these changes; more than one output takes a beam."""
+        table = {**config.plain(self.run.settings.search or SearchConfig()), **given}
+        if n_best > MOST:
+            raise UsageError(f"n_best: expected at most {MOST}, got {n_best}; ask for fewer")
+        if n_best > 1:
+            table["n_best"] = n_best
+            if table["method"] == "greedy":
+                table["method"] = "beam"
+            if "beam" not in given:  # a beam that was asked for stays, and what it is too narrow for is told
+                table["beam"] = max(table["beam"], n_best)
+        search = config.build(SearchConfig, table, "search")
+        search.heed(given)
+        return search
+
+    def options(self, to: str | Sequence[str] | None = None, *, looks: bool = False, **search: Any) -> Options:
+        """How predictions are made; `to` is the language, of a run that writes several."""
+        known = self.task.writer.groups()
+        groups = [to] if isinstance(to, str) else list(to) if to else known[:1]
+        for group in groups:
+            if group not in known:
+                what = "several languages" if known == [""] else f"one of {', '.join(known)}"
+                raise UsageError(f"to: expected a run that writes {what}, got {group!r}; leave it out, or name another")
+        return Options(self.search(**search), looks, groups)
+
+    def outputs(
+        self, inputs: Iterable[Any], options: Options, *, pieces: bool = False, first: int = 0
+    ) -> Iterator[tuple[Example | None, list[Prediction]]]:
+        """Of each input its example and all its predictions, as they come; the other methods are made of this."""
+        return self.task.predict(self.module, inputs, options, lambda: self.splits, pieces=pieces, first=first)
+
+    @overload
+    def predict(self, inputs: str, *, n_best: int = 1, to: str | None = None, **search: Any) -> Prediction: ...
+    @overload
+    def predict(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Any: ...
+    def predict(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Any:
+        """The prediction for one input; for a list, a column of pandas or of `datasets`, a list of them.
+
+        An input is what the system reads: a text, the path of a picture, an image, an array, `test#12` of its own data.
+        """
+        several, listed = _listed(inputs)
+        found = [
+            with_alternatives(predictions, example or Example(""))
+            for example, predictions in self._told(listed, self.options(to, n_best=n_best, **search))
+        ]
+        return found if several else found[0]
+
+    def _told(self, inputs: Sequence[Any], options: Options) -> list[tuple[Example | None, list[Prediction]]]:
+        try:
+            return list(self.outputs(inputs, options))
+        except InputError as error:
+            raise error.cause from None  # these are no lines of a file
+
+    def evaluate(
+        self,
+        split: str | None = None,
+        data: Any = None,
+        *,
+        tick: Callable[[int], None] = lambda done: None,
+        **search: Any,
+    ) -> Evaluation:
+        """The scores on a part of its data (test, if there is one, else valid), on files, or on (input, target) pairs."""
+        examples, what = self.examples(split, data)
+        found = self.task.evaluate(self.module, examples, self.options(**search), tick)
+        return replace(found, title=f"{self.run.path} at step {self.step}, {what}")
+
+    def predictions(self, examples: Sequence[Example], **search: Any) -> list[Prediction]:
+        """The best prediction for each example, in its own group."""
+        return self.task.best(self.module, examples, self.options(**search))
+
+    def examples(self, split: str | None = None, source: Any = None) -> tuple[Sequence[Example], str]:
+        """The examples of a part of its data, or of other data, and what they are called."""
+        if source is not None:
+            return self._other(source), source if isinstance(source, str) else "given examples"
+        splits = self.splits
+        split = split or ("test" if len(splits.test) else "valid")
+        if split not in PARTS:
+            raise UnknownName("split", split, PARTS)
+        examples: Sequence[Example] = getattr(splits, split)
+        if len(examples) == 0:
+            kept = self.task.reader.kept() is not None
+            fix = "say in the column split of its nodes which are for what" if kept else "give other data"
+            raise DataError(f"{self.run.path}: its {split} data is empty; {fix}, or choose another split")
+        if getattr(self.run.settings.data, "skip_bad", False):
+            return usable(self.task, examples, split, self.run.settings.data, self._note or (lambda text: None)), split
+        return examples, split
+
+    def _other(self, source: Any) -> Sequence[Example]:
+        """The examples of the user's own files, read as those of the training, if that was on such files; or of pairs."""
+        if self.task.reader.kept() is not None:
+            raise UsageError("data: expected a run that reads files, got one that labels the nodes of its graph")
+        if not isinstance(source, str):
+            return [one if isinstance(one, Example) else Example(*one) for one in source]
+        module, how = data.dataset(self.run.settings.dataset), self.run.settings.data
+        if not hasattr(module, "read"):
+            module = data.dataset(Kinds.of(self.system).reader.OWN)
+            how = module.Config()
+        found: Sequence[Example] = module.read(source, how)
+        return found
+
+    def look(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Trace:
+        """Where the model looked, a scene for each input (and for each of n_best outputs); it draws itself in a notebook."""
+        if not systems.attends(self.system, self.run.settings.model):
+            what = f"{self.system}, as this run is configured, has no attention to show"
+            raise UsageError(f"{self.run.path}: {what}; see: saccade systems")
+        _, listed = _listed(inputs)
+        scenes = []
+        for example, predictions in self._told(listed, self.options(to, looks=True, n_best=n_best, **search)):
+            if example is None:
+                raise DataError("there is nothing to look at: the input is empty")
+            scenes += [self.task.scene(self.module, example, one) for one in self.task.writer.shown(predictions)]
+        return Trace(self.system, scenes)
+
+
+def _listed(inputs: Any) -> tuple[bool, list[Any]]:
+    """Whether several inputs were given, and all of them."""
+    if isinstance(inputs, str | bytes | Path) or not isinstance(inputs, Iterable) or _is_array(inputs):
+        return False, [inputs]
+    return True, list(inputs)
+
+
+def _is_array(value: Any) -> bool:
+    """Arrays and images are one input; a column of a table is several."""
+    return hasattr(value, "__array_interface__") and not hasattr(value, "iloc")
+
+
+def load(path: str | Path, checkpoint: Which | None = None, device: str = "auto") -> TrainedModel:
+    """A trained model: the directory of a run; the best checkpoint unless another is named: "last", "average", a step."""
+    return TrainedModel(Run.open(Path(path)), checkpoint, device)
+
+
+def train(name: str, data: str | None = None, out: str | Path | None = None, **settings: Any) -> TrainedModel:
+    """Train a recipe, a system or a TOML file, and load it; the words of the command line are keywords.
+
+    saccade.train("transformer", data="pairs.tsv", steps=500, learning_rate=1e-3, model={"hidden_size": 64})
+
+    A keyword is a section with a table of its keys, or a key of [train].
+    """
+    from saccade.training.progress import watcher
+    from saccade.training.settings import SECTIONS, base, resolve
+    from saccade.training.train import train as train_run
+
+    flags = {flag: bool(settings.pop(flag, False)) for flag in ("resume", "fresh")}
+    quiet = bool(settings.pop("quiet", False))
+    words = [f"data.train={data}"] if data is not None else []
+    for key, value in settings.items():
+        given: Mapping[str, Any] = {key: value} if key not in SECTIONS else value
+        section = key if key in SECTIONS else "train"
+        words += [f"{section}.{inner}={config.word(one)}" for inner, one in given.items()]
+    place = Path(out) if out is not None else Path("runs") / Path(name).stem
+    return TrainedModel(train_run(place, resolve(base(name), words), watcher(quiet=quiet), **flags))

@@ -1,0 +1,1 @@
+"""Checkpoints on disk: written whole or not at all, checked before they are used."""

@@ -1,0 +1,28 @@
+"""Which device to compute on, by its name."""
+
+import torch
+
+from saccade.errors import UsageError
+
+ACCELERATORS = ("cuda", "mps", "xpu")
+
+
+def device_named(name: str) -> torch.device:
+    """auto: the accelerator of this machine, if it has one, else the CPU; cpu, cuda, cuda:1, mps, xpu."""
+    if name == "auto":
+        found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        return torch.device("cpu") if found is None or found.type not in ACCELERATORS else found
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        known = [kind for kind in ACCELERATORS if _available(kind)]
+        raise UsageError(
+            f"device: expected one of auto, cpu{''.join(f', {kind}' for kind in known)}, got {name!r}"
+        ) from None
+    return device
+
+
+def _available(kind: str) -> bool:
+    module = getattr(torch, kind, None)
+    return bool(module is not None and module.is_available())

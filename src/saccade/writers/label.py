@@ -1,0 +1,159 @@
+"""Labels: one of several classes for each example."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from saccade import records
+from saccade.config import Amount, Share
+from saccade.data.batches import Integers
+from saccade.data.examples import Bag, Example, Splits, in_order, place
+from saccade.data.tensors import Batch, LabelTarget
+from saccade.errors import DataError, UnknownName
+from saccade.evaluation.labels import LABEL_SCORES, auc, confusion, label_scores
+from saccade.readers.reader import Reader
+from saccade.writers import writer
+from saccade.writers.writer import Loss, Options, Prediction, parts_of, ranked_predictions, recording
+
+FILE = "labels.json"
+PARTS = (  # of the data, what each is called, and what else to do about a label that is only there
+    ("valid", "the validation data (held out, or data.valid)", "name other data.valid, or set data.held_out=0"),
+    ("test", "the test data (data.test)", "or name other data.test"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What is optimized, and what the best checkpoint is chosen by."""
+
+    metric: Literal["accuracy", "macro_f1", "auc", "loss"] = "accuracy"
+    "What the best checkpoint is chosen by: accuracy, macro_f1, auc or loss."
+    label_smoothing: Share = 0.0
+    "Share of the target probability that is spread over all labels in training."
+    agreement: Amount = 0.0
+    "R-Drop (Liang et al. 2021): weight of the divergence between two passes with different dropout; 0: one pass."
+
+
+class LabelColumn:
+    """The label of each example by its number."""
+
+    lengths = np.zeros(0, dtype=np.int64)
+
+    def __init__(self, labels: Integers, label_smoothing: float = 0.0, agreement: float = 0.0) -> None:
+        self.labels, self.label_smoothing, self.agreement = labels, label_smoothing, agreement
+
+    def batch(self, indices: Any) -> LabelTarget:
+        """The tensors of these labels."""
+        return LabelTarget(torch.from_numpy(self.labels[list(indices)]), self.label_smoothing, self.agreement)
+
+
+class Writer(writer.Writer):
+    """Knows the labels of the training data."""
+
+    config: Config
+
+    def __init__(self, config: Any, names: Sequence[str]) -> None:
+        super().__init__(config)
+        self.names = list(names)
+        self.numbers = {name: number for number, name in enumerate(names)}
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        return (*LABEL_SCORES, "instance_auc")
+
+    @classmethod
+    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> "Writer":
+        found = {example.target for example in splits.train}
+        for _, _, problem in cls.unfit(splits):
+            raise DataError(problem)
+        names = splits.labels or in_order(found)
+        if len(names) < 2:
+            raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(found) or 'none'}")
+        return cls(config, names)
+
+    @classmethod
+    def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
+        found = {example.target for example in splits.train}
+        for part, told, fix in PARTS:
+            for index, example in enumerate(getattr(splits, part)):
+                if example.target not in found:
+                    where = f"label {example.target!r} is in {told}, but in no training example"
+                    fixes = f"add other examples of it (equal ones stay together), {fix}"
+                    yield part, index, f"{place(example, index + 1)}: {where}; {fixes}"
+
+    def save(self, directory: Path) -> None:
+        records.save(directory / FILE, self.names)
+
+    @classmethod
+    def load(cls, config: Any, directory: Path, reader: Reader) -> "Writer":
+        found = records.load(directory / FILE)
+        if not (isinstance(found, list) and all(isinstance(name, str) for name in found)):
+            raise records.unreadable(directory / FILE, "expected a list of texts")
+        return cls(config, found)
+
+    def sizes(self) -> dict[str, Any]:
+        return {"labels": len(self.names)}
+
+    def check(self, example: Example) -> None:
+        if example.target not in self.numbers:
+            raise DataError(str(UnknownName("label", example.target, self.names)))
+
+    def encode(self, examples: Sequence[Example]) -> LabelColumn:
+        for _, problem in self.flaws(examples):
+            raise DataError(problem)
+        labels = np.array([self.numbers[example.target] for example in examples], dtype=np.int64)
+        return LabelColumn(labels, self.config.label_smoothing, self.config.agreement)
+
+    def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
+        with recording(model, options.looks) as recorded:
+            logits = model.logits(batch.input)
+        found = model.looks(batch.input, logits, recorded) if options.looks else []
+        logs = logits.log_softmax(-1).cpu()
+        probabilities = logits.double().softmax(-1).cpu().numpy()
+        name = self.names.__getitem__
+        return [
+            ranked_predictions(name, logs[i], options.search.n_best, probabilities[i], [look.of(i) for look in found])
+            for i in range(len(logs))
+        ]
+
+    def needs_looks(self, examples: Sequence[Example]) -> bool:
+        return any(_mixed(example) is not None for example in examples)
+
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
+        truth = self.encode(examples).labels
+        found = np.array([prediction.values for prediction in predictions]).reshape(len(examples), len(self.names))
+        groups = parts_of([example.group for example in examples])
+        scores = {name: label_scores(truth[own], found[own]) for name, own in groups.items()}
+        return {**scores, "all": {**scores["all"], **_instance_auc(examples, predictions)}}
+
+    def details(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, Any]:
+        chosen = np.array([self.numbers[prediction.text] for prediction in predictions], dtype=np.int64)
+        counts = confusion(self.encode(examples).labels, chosen, len(self.names))
+        return {"confusion": {"labels": self.names, "counts": counts.tolist()}}
+
+    def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
+        return {**super().notes(example, prediction), **({"known label": example.target} if example.target else {})}
+
+
+def _mixed(example: Example) -> NDArray[np.bool_] | None:
+    """Which instances of a bag are marked, if some are and some are not."""
+    marks = example.input.marks if isinstance(example.input, Bag) else None
+    return None if marks is None or not 0 < marks.sum() < len(marks) else marks > 0
+
+
+def _instance_auc(examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
+    """How well attention weights tell marked instances from the others, on average over bags that have both."""
+    pairs = zip(map(_mixed, examples), predictions, strict=True)
+    areas = [
+        auc(marks, one.looks[0].weights.reshape(-1).astype(np.float64))
+        for marks, one in pairs
+        if marks is not None and one.looks
+    ]
+    return {"instance_auc": float(np.mean(areas))} if areas else {}

@@ -1,0 +1,251 @@
+"""Texts, written token by token: translations, normalized dates, captions."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from saccade.config import Positive, Share
+from saccade.data import imported, tokenizers
+from saccade.data.examples import Example, Splits, place
+from saccade.data.tensors import Batch, TextTarget, padded
+from saccade.data.tokenizers import Tokenizer
+from saccade.errors import DataError, UnknownName
+from saccade.evaluation.text import Tokenize, signatures, translation_scores
+from saccade.readers.text import WINDOW, places
+from saccade.search import Hypothesis, search
+from saccade.view.trace import Axis, Look
+from saccade.writers import writer
+from saccade.writers.writer import Loss, Options, Prediction, parts_of
+
+FILE = "target.tokenizer.json"
+MANY = 16  # hypotheses of an input, beyond which batches are smaller
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How targets become tokens, what is optimized, and what the best checkpoint is chosen by."""
+
+    metric: Literal["exact_match", "loss", "bleu"] = "exact_match"
+    "What the best checkpoint is chosen by: the share of texts that match exactly, the loss per token, or BLEU."
+    label_smoothing: Share = 0.0
+    "Share of the target probability that is spread over all tokens in training."
+    share_tokenizer: bool = False
+    "Whether targets are read by the tokenizer of the inputs, trained on both."
+    max_length: Positive = 1000
+    "Maximum number of tokens of a training target; a longer one is refused."
+    start: Literal["one", "group"] = "one"
+    "one: every text starts from the same token; group: from the token of its example's group, a language say."
+    bleu_tokenize: Tokenize = "13a"
+    "How sacreBLEU tokenizes; none: texts are tokenized already."
+
+
+class TextTargets:
+    """Token ids of targets, each with its end token, and the token that each starts from."""
+
+    def __init__(self, rows: list[list[int]], first: list[int], pad: int, label_smoothing: float) -> None:
+        self.rows, self.first, self.pad, self.label_smoothing = rows, first, pad, label_smoothing
+        self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
+
+    def batch(self, indices: Any) -> TextTarget:
+        """The tensors of these targets."""
+        first = torch.tensor([self.first[i] for i in indices])
+        return TextTarget(*padded([self.rows[i] for i in indices], self.pad), first, self.label_smoothing)
+
+
+class Writer(writer.Writer):
+    """Searches for texts, and scores them by exact match, loss, perplexity, BLEU and chrF."""
+
+    TOKENIZED = SEARCHES = True
+    config: Config
+
+    def __init__(self, config: Any, tokenizer: Tokenizer) -> None:
+        super().__init__(config)
+        self.tokenizer, self.vocabulary = tokenizer, tokenizer.vocabulary
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        likelihood = ("loss",) if config.metric == "exact_match" else ("loss", "perplexity")
+        return ("exact_match", *likelihood, *(("bleu", "chrf") if config.metric == "bleu" else ()))
+
+    @classmethod
+    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
+        return cls.texts_of(config, tokens, splits) if config.share_tokenizer else []
+
+    @classmethod
+    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> "Writer":
+        if config.start == "group" and not any(example.group for example in splits.train):
+            raise DataError("writer.start=group: expected pairs with a group, a language say, in a third column, got none")
+        if config.share_tokenizer:
+            return cls(config, reader.tokenizer)
+        return cls(config, tokenizers.train(cls.texts_of(config, tokens, splits), tokens))
+
+    @classmethod
+    def texts_of(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
+        """The texts that a tokenizer of targets is trained on, with a mark for each group if texts start from one."""
+        marks = [f"<{name}>" for name in _groups(splits.train)] * tokens.min_count if config.start == "group" else []
+        return [*(example.target for example in splits.train), *marks]
+
+    def save(self, directory: Path) -> None:
+        if not self.config.share_tokenizer:
+            self.tokenizer.save(directory / FILE)
+
+    @classmethod
+    def load(cls, config: Any, directory: Path, reader: Any) -> "Writer":
+        return cls(config, reader.tokenizer if config.share_tokenizer else imported.load(directory / FILE))
+
+    def sizes(self) -> dict[str, Any]:
+        return {"target": self.vocabulary}
+
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        for start in range(0, len(examples), WINDOW):
+            window = examples[start : start + WINDOW]
+            yield from self._flaws(window, self._rows(window), start)
+
+    def _flaws(self, examples: Sequence[Example], rows: list[list[int]], start: int = 0) -> Iterator[tuple[int, str]]:
+        most = self.config.max_length
+        for index, (example, row) in enumerate(zip(examples, rows, strict=True), start):
+            try:
+                if len(row) > most:
+                    raise DataError(f"{len(row)} tokens, at most {most} expected; shorten it, or set writer.max_length")
+                self.first(example.group)
+            except (DataError, UnknownName) as error:
+                yield index, f"{place(example, index + 1, 1)}: {error}"
+
+    def _rows(self, examples: Sequence[Example]) -> list[list[int]]:
+        return [[*row, self.vocabulary.end] for row in self.tokenizer.encode_batch([one.target for one in examples])]
+
+    def encode(self, examples: Sequence[Example]) -> TextTargets:
+        rows = self._rows(examples)
+        for _, problem in self._flaws(examples, rows):
+            raise DataError(problem)
+        first = [self.first(example.group) for example in examples]
+        return TextTargets(rows, first, self.vocabulary.pad, self.config.label_smoothing)
+
+    def groups(self) -> list[str]:
+        return list(self.tokenizer.marks) if self.config.start == "group" else [""]
+
+    def first(self, group: str) -> int:
+        """The token that a text of this group starts from."""
+        if self.config.start == "one":
+            return self.vocabulary.start
+        if group not in self.tokenizer.marks:
+            raise UnknownName("group to write", group, self.tokenizer.marks)
+        return self.tokenizer.encode(f"<{group}>")[0]
+
+    def budget(self, budget: int, options: Options) -> int:
+        # What a step computes grows with the hypotheses of each input: of very many, fewer inputs are searched together.
+        width = options.search.beam if options.search.method == "beam" else options.search.n_best
+        return budget * MANY // max(MANY, width)
+
+    def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
+        found: list[list[Prediction]] = [[] for _ in positions]
+        memory = model.read(batch.input)
+        known = model.reading(batch.input) if options.looks else []
+        for group in options.groups:
+            best = search(
+                model,
+                memory,
+                options.search,
+                inputs=len(positions),
+                start=[self.first(group)] * len(positions),
+                end=self.vocabulary.end,
+                banned=self.vocabulary.banned,
+                looks=options.looks,
+                positions=positions,
+            )
+            for i, (texts, hypotheses) in enumerate(zip(found, best, strict=True)):
+                read = [look.of(i) for look in known]
+                texts += [self._prediction(hypothesis, group, read) for hypothesis in hypotheses]
+        return found
+
+    def _prediction(self, hypothesis: Hypothesis, group: str, read: Sequence[Look]) -> Prediction:
+        ids = [*hypothesis.tokens, self.vocabulary.end] if hypothesis.finished else hypothesis.tokens
+        # Looks at the input first: they are what is shown unless another is asked for.
+        own = sorted(hypothesis.looks, key=lambda look: look.keys != "input")
+        looks = [Look(look.name, "output", look.keys, look.weights.numpy()) for look in own]
+        text = self.tokenizer.decode(hypothesis.tokens)
+        labels = self.tokenizer.labels(ids)
+        return Prediction(text, hypothesis.log_prob, hypothesis.finished, labels, [*looks, *read], group)
+
+    def empty(self, options: Options) -> list[Prediction]:
+        return [Prediction("", group=group) for group in options.groups for _ in range(options.search.n_best)]
+
+    def joined(self, parts: Sequence[Prediction]) -> Prediction:
+        """The texts of several pieces of one input as one."""
+        return (
+            parts[0]
+            if len(parts) == 1
+            else Prediction(
+                " ".join(part.text for part in parts),
+                sum(part.log_prob for part in parts),
+                all(part.finished for part in parts),
+                [token for part in parts for token in part.tokens],
+                (),
+                parts[0].group,
+            )
+        )
+
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
+        texts, match = [one.text for one in predictions], self._match(examples, predictions)
+        groups = [example.group for example in examples]
+        # Every group's own loss is computed alone, so that it does not depend on the others, and added up.
+        own = {name: [i for i, group in enumerate(groups) if group == name] for name in _groups(examples)}
+        losses = {name: loss(chosen) for name, chosen in own.items()}
+        losses["all"] = (sum(total for total, _ in losses.values()), sum(count for _, count in losses.values()))
+        return {
+            name: {
+                "examples": len(part),
+                "exact_match": sum(match[i] for i in part) / len(part),
+                **self._likelihood(*losses[name]),
+                **self._overlap([texts[i] for i in part], [examples[i].target for i in part]),
+            }
+            for name, part in parts_of(groups).items()
+        }
+
+    def brief(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
+        match = self._match(examples, predictions)
+        overlap = self._overlap([one.text for one in predictions], [one.target for one in examples])
+        return {"examples": len(examples), "exact_match": sum(match) / len(match), **overlap}
+
+    def _match(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[bool]:
+        """Whether each text is what the target's tokens spell: words may be spaced and cased otherwise than they were."""
+        rows, unknown = self.tokenizer.encode_batch([example.target for example in examples]), self.vocabulary.unknown
+        pairs = zip(rows, predictions, strict=True)
+        return [unknown not in row and one.text == self.tokenizer.decode(row) for row, one in pairs]
+
+    def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
+        loss = total / tokens
+        return (
+            {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+            if self.config.metric != "exact_match"
+            else {"loss": loss}
+        )
+
+    def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+        return translation_scores(texts, references, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
+
+    def signatures(self) -> dict[str, str]:
+        return signatures(self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
+
+    def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
+        kind = places(self.tokenizer)
+        start = self.tokenizer.labels([self.first(prediction.group)])
+        before = Axis(kind, [*start, *prediction.tokens[:-1]])
+        return {"output": Axis(kind, prediction.tokens), "written": before}
+
+    def title(self, example: Example, prediction: Prediction) -> str:
+        return f"{example.input if isinstance(example.input, str) else example.name} → {prediction.text}"
+
+    def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
+        return {"log_prob": prediction.log_prob}
+
+
+def _groups(examples: Sequence[Example]) -> list[str]:
+    return sorted({example.group for example in examples})

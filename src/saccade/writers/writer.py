@@ -1,0 +1,217 @@
+"""What every writer does; a kind of output says how."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.attention import looking
+from saccade.data.batches import Integers
+from saccade.data.examples import Example, Splits
+from saccade.data.tensors import Batch
+from saccade.errors import UsageError
+from saccade.evaluation.metrics import Metric, metric, ranked
+from saccade.readers.reader import Column, Reader, flaws
+from saccade.search import Config as SearchConfig
+from saccade.view.trace import Axis, Look
+
+Floats = NDArray[np.float64]
+Loss = Callable[[Sequence[int]], tuple[float, int]]  # of the examples with these indices: the summed loss and the count
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model puts out for one example: text, how likely it is, and where the model looked."""
+
+    text: str
+    log_prob: float = 0.0
+    finished: bool = True
+    "Whether a text ended by itself, and not by the maximum length."
+    tokens: Sequence[str] = field(default=(), repr=False)
+    looks: Sequence[Look] = field(default=(), repr=False)
+    group: str = ""
+    "The group that it was written for, such as a language."
+    values: Floats | None = field(default=None, repr=False, compare=False)
+    "The probability of every label, the score of every item or word, or the number itself."
+    alternatives: tuple["Prediction", ...] = ()
+    "The next best."
+    example: Example | None = field(default=None, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def probability(self) -> float:
+        """Of the text."""
+        return float(np.exp(self.log_prob))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How predictions are made."""
+
+    search: SearchConfig = field(default_factory=SearchConfig)
+    looks: bool = False
+    groups: Sequence[str] = ("",)
+
+
+class Writer:
+    """Encodes targets of one kind, makes predictions and scores them."""
+
+    TOKENIZED: ClassVar[bool] = False
+    "Whether it has a tokenizer, and so the section [tokens]."
+    SEARCHES: ClassVar[bool] = False
+    "Whether outputs are searched for, and so the section [search]."
+    parts: ClassVar[tuple[str, ...]] = ()
+    "What is scored beside all examples and their groups."
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        """The metrics that scores may have, known before anything is trained."""
+        raise NotImplementedError
+
+    @classmethod
+    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
+        """Texts that the reader's tokenizer must know."""
+        return []
+
+    @classmethod
+    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> "Writer":
+        """Learn from the training targets what encoding needs."""
+        return cls(config)
+
+    def save(self, directory: Path) -> None:
+        """Write what was learned."""
+
+    @classmethod
+    def load(cls, config: Any, directory: Path, reader: Reader) -> "Writer":
+        """Read it again."""
+        return cls(config)
+
+    def sizes(self) -> dict[str, Any]:
+        """What a model must know of its outputs, by the names of its arguments."""
+        return {}
+
+    @classmethod
+    def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
+        """The part and index of each example that `fit` refuses, and what is wrong with it."""
+        return iter(())
+
+    def check(self, example: Example) -> None:
+        """Refuse a target that cannot be scored."""
+
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        """The index of each example that cannot be scored, and what is wrong with it."""
+        return flaws(self.check, examples)
+
+    def encode(self, examples: Sequence[Example]) -> Column | None:
+        """Targets as numbers."""
+        raise NotImplementedError
+
+    def budget(self, budget: int, options: Options) -> int:
+        """Size of a batch without gradients, from what the reader allows."""
+        return budget
+
+    def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
+        """The predictions for each row of a batch, best first, group after group; `positions` are the rows' own numbers."""
+        raise NotImplementedError
+
+    def empty(self, options: Options) -> list[Prediction]:
+        """What is predicted for an empty line."""
+        return [Prediction("")]
+
+    def groups(self) -> list[str]:
+        """What can be written, languages say; one nameless group if there is one way only."""
+        return [""]
+
+    def needs_looks(self, examples: Sequence[Example]) -> bool:
+        """Whether scores depend on where the model looked."""
+        return False
+
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
+        """Scores of all examples ("all") and of each group."""
+        raise NotImplementedError
+
+    def brief(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
+        """The scores that need nothing but the predictions' texts."""
+        match = [example.target == prediction.text for example, prediction in zip(examples, predictions, strict=True)]
+        return {"examples": len(match), "accuracy": sum(match) / len(match)}
+
+    def choose_by(self) -> Sequence[str]:
+        """The metrics that the best checkpoint is chosen by, in order."""
+        return [self.config.metric] if self.config.metric == "loss" else [self.config.metric, "loss"]
+
+    def best(self, scores: Mapping[str, Mapping[str, float]]) -> list[float]:
+        """What the best checkpoint is chosen by, larger is better."""
+        return ranked(scores["all"], self.choose_by())
+
+    def signatures(self) -> dict[str, str]:
+        """How metrics that can be computed in more than one way are computed."""
+        return {}
+
+    def details(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, Any]:
+        """What else there is to know of an evaluation."""
+        return {}
+
+    def main(self) -> Metric:
+        """The metric that is shown where there is room for one."""
+        return metric(next(name for name in [*self.choose_by(), *self.metrics(self.config)] if name != "loss"))
+
+    def lengths(self, examples: Sequence[Example]) -> list[int]:
+        """How long the inputs are, by which scores are broken down."""
+        if not all(isinstance(example.input, str) for example in examples):
+            raise UsageError("--lengths: expected a run that reads texts, got another; leave it out")
+        return [len(example.input.split()) for example in examples]
+
+    def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
+        """The places of an output, under the names that looks use."""
+        return {"output": Axis("label", prediction.tokens)}
+
+    def shown(self, predictions: Sequence[Prediction]) -> Sequence[Prediction]:
+        """Those that get a picture of their own."""
+        return predictions
+
+    def title(self, example: Example, prediction: Prediction) -> str:
+        """Of a picture."""
+        return (
+            f"{prediction.text}: {' '.join(str(example.input if isinstance(example.input, str) else example.name).split())}"
+        )
+
+    def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
+        """What a picture says beside its title."""
+        return {"probability": prediction.probability}
+
+
+def ranked_predictions(
+    names: Callable[[int], str], logs: Any, count: int, values: Floats | None, looks: Sequence[Look]
+) -> list[Prediction]:
+    """The `count` most probable of some outputs, (outputs) log-probabilities."""
+    best, places = logs.topk(min(count, len(logs)))
+    told = [(names(place), value) for place, value in zip(places.tolist(), best.tolist(), strict=True)]
+    return [Prediction(name, value, tokens=[name], looks=looks, values=values) for name, value in told]
+
+
+def recording(model: Any, wanted: bool) -> AbstractContextManager[Any]:
+    """Attention that happens inside the block, by module, if it is wanted."""
+    return looking(model) if wanted else nullcontext({})
+
+
+def parts_of(groups: Sequence[str]) -> dict[str, Integers]:
+    """The indices of all examples ("all"), and of each group in the order of its name."""
+    names = sorted({*groups} - {"", "all"})
+    whole = {"all": np.arange(len(groups))}
+    return whole | {name: np.array([i for i, group in enumerate(groups) if group == name]) for name in names}
+
+
+def with_alternatives(predictions: Sequence[Prediction], example: Example) -> Prediction:
+    """The best of several predictions, which holds the others."""
+    return replace(predictions[0], alternatives=tuple(predictions[1:]), example=example)
