@@ -133,8 +133,8 @@ def _walks(
             memory,
             config,
             choose,
-            inputs=None if len(chosen) == inputs else torch.tensor(chosen, device=device),
-            prompts=torch.tensor([rows[place] for place in chosen], device=device),
+            inputs=None if len(chosen) == inputs else torch.tensor(chosen).to(device=device),
+            prompts=torch.tensor([rows[place] for place in chosen]).to(device=device),
             width=width,
             end=end,
             banned=frozenset(banned),
@@ -161,7 +161,10 @@ def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:
         fresh: list[list[int]] = [[] for _ in range(inputs)]
         going = active.tolist()
         for place in before:
-            fresh[place] = history.decided(endings, place, counts[place], end, place in going)
+            start = counts[place]
+            fresh[place] = (
+                history.decided(endings, place, start) if place in going else history.rest(endings, place, start, end)
+            )
             counts[place] += len(fresh[place])
         before = going
         yield fresh

@@ -54,7 +54,7 @@ def writable(log_probs: Tensor, banned: Collection[int]) -> tuple[Tensor, range]
     last = next(token for token in reversed(range(V)) if token not in banned)
     within = [token for token in banned if first < token < last]
     if within:
-        log_probs = log_probs.index_fill(-1, torch.tensor(within, device=log_probs.device), NEVER)
+        log_probs = log_probs.index_fill(-1, torch.tensor(within).to(log_probs.device), NEVER)
     return log_probs, range(first, last + 1)
 
 
