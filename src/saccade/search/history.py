@@ -109,13 +109,13 @@ class History:
         steps, parents, last = (kept[inputs, ranks] for kept in (endings.steps, endings.parents, endings.tokens))
         tokens, rows = self._back(inputs, steps, parents, last)
         looks = self._looks(inputs, steps, rows)
-        found: list[list[Hypothesis]] = [[] for _ in range(self.inputs)]
+        hypotheses: list[list[Hypothesis]] = [[] for _ in range(self.inputs)]
         numbers = zip(inputs.tolist(), ranks.tolist(), steps.tolist(), tokens.tolist(), looks, strict=True)
         for place, rank, step, written, look in numbers:
             finished = written[step] == end
             log_prob, score = float(endings.totals[place, rank]), float(endings.scores[place, rank])
-            found[place].append(Hypothesis(written[: step + (not finished)], log_prob, score, finished, look))
-        return found
+            hypotheses[place].append(Hypothesis(written[: step + (not finished)], log_prob, score, finished, look))
+        return hypotheses
 
     def _back(self, inputs: Tensor, steps: Tensor, parents: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
         """The tokens of N texts and the hypotheses that wrote them, step by step, both (N, T)."""
