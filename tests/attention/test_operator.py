@@ -399,11 +399,18 @@ def test_nan_on_an_accelerator_reaches_those_who_see_it(mask: Mask, queries: int
     """By the form without a question to the host, with more and fewer queries than keys; as on the CPU."""
     query, key, value = (torch.randn(2, n, 4) for n in (queries, 6, 6))
     query[0, queries // 2], key[0, 4], value[1, 2] = torch.nan, torch.inf, torch.nan
-    expected = attend(query, key, value, mask=mask)
+    expected = attend(query, key, value, mask=mask).context
+    seen = mask.dense(queries, 6, leading=1).expand(2, queries, 6)
+    spoiled = torch.zeros(2, 1, 6, dtype=torch.bool)
+    spoiled[0, 0, 4] = spoiled[1, 0, 2] = True
+    saw = (seen & spoiled).any(-1)
+    saw[0, queries // 2] |= seen[0, queries // 2].any()
+    assert torch.equal(expected.isnan().all(-1), saw)
+    assert torch.equal(expected.isnan().any(-1), saw)
     with second_device(synchronize=False):
         moved = Lengths(on_device(mask.lengths)) if isinstance(mask, Lengths) else mask
         found = attend(on_device(query), on_device(key), on_device(value), mask=moved)
-    torch.testing.assert_close(on_cpu(found.context), expected.context, equal_nan=True)
+    torch.testing.assert_close(on_cpu(found.context), expected, equal_nan=True)
 
 
 def test_long_sequences_on_an_accelerator() -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import saccade.attention.attended
-import saccade.attention.scene
+import saccade.attention.call
 from saccade.attention import (
     NORMALIZERS,
     SCORES,
@@ -119,7 +119,7 @@ def chunked_is_whole(trial: Trial) -> None:
     # Of gradients in blocks one dtype tells as much as three, and they cost most of the time.
     whole, exact = trial.run(), trial.combination.dtype == torch.float64
     whole_gradients = gradients(trial) if exact else []
-    modules: tuple[Any, ...] = (saccade.attention.scene, saccade.attention.attended)
+    modules: tuple[Any, ...] = (saccade.attention.call, saccade.attention.attended)
     sizes = [module.BLOCK_NUMBERS for module in modules]
     pair = trial.score.pair_numbers(trial.score.queries(trial.query))
     half = trial.size.batch * trial.size.heads * trial.size.keys * pair * -(-trial.size.queries // 2)

@@ -19,7 +19,7 @@ from saccade.attention.groups import Segments
 from saccade.attention.masks import Mask
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
 from saccade.attention.operator import _unpacked, check_dropout, check_kinds
-from saccade.attention.positions import Positions, joint_leading
+from saccade.attention.pair_positions import Positions, joint_leading
 from saccade.attention.quarantine import clean, either, poison
 from saccade.attention.score import Prepared, Score
 from saccade.attention.scores import as_score

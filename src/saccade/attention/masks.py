@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention.live import live
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.errors import SaccadeError, ShapeError, UnknownName, UsageError
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from saccade.attention.entmax import entmax
 from saccade.attention.groups import Group
-from saccade.attention.sparse import entmax
 from saccade.errors import SaccadeError, UnknownName
 
 

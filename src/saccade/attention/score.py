@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.errors import ShapeError
 from saccade.kernels.neighborhoods import Graph
 

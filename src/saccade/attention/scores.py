@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention.positions import Positions, joint_leading, spread
+from saccade.attention.pair_positions import Positions, joint_leading, spread
 from saccade.attention.score import Fold, Score, same_width
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
 from saccade.errors import ShapeError, UnknownName

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.attention.quarantine import finite
 from saccade.attention.score import Fold, Score, same_width
 from saccade.errors import ShapeError

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention import Mask
+from saccade.attention import Causal, Mask
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import Kept, MultiHeadAttention, Seen
@@ -112,7 +112,7 @@ class KeyValuePools:
 
 def _beyond_causal(mask: Mask | None) -> Mask | None:
     """What a mask closes to the newest position, which may see all before it."""
-    return None if mask is None or str(mask) == "causal" else mask
+    return None if isinstance(mask, Causal) else mask
 
 
 class EncoderLayer(nn.Module):

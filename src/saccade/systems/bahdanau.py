@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.attention import Attended, Mask, Perceptron, Softmax, attend, lengths, looks, make_normalizer, make_score
-from saccade.attention.scene import Scene
+from saccade.attention.call import AttentionCall
 from saccade.attention.score import Prepared
 from saccade.config import Count, Positive, Share
 from saccade.data.text import TextBatch
@@ -154,7 +154,7 @@ class Model(System):
         query = self.score.query_weight()
         weights = writer.Weights(query, self.score.vector, self.context_weight, self.state_weight, self.state_bias)
         written = writer.write(self.cell, gates, memory.start, keys, values, live, weights)
-        scene = Scene(written.queries.squeeze(2).transpose(0, 1), keys, self.score, memory.mask, self.normalize)
+        scene = AttentionCall(written.queries.squeeze(2).transpose(0, 1), keys, self.score, memory.mask, self.normalize)
         looks.record(Attended(written.contexts.transpose(0, 1), scene))
         return self._hidden(written.states), written.contexts
 

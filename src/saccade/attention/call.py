@@ -13,7 +13,7 @@ from torch import Tensor
 from saccade.attention.groups import OpenRows, Rows
 from saccade.attention.masks import Causal, Lengths, Mask
 from saccade.attention.normalizers import Normalizer
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.attention.score import Score
 
 # Numbers that a block of explicit scores holds at the most (16 MB of float32).
@@ -22,7 +22,7 @@ ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class AttentionCall:
     """Queries and keys as the score takes them, with one set of leading dimensions, and the words of the call.
 
     Shapes: query (…, Q, D), key (…, K, D'), noise (…, Q, 1), spoiled (…, Q)
@@ -65,8 +65,8 @@ class Scene:
             device=self.query.device,
         )
 
-    def only(self, chosen: tuple[Tensor | None, ...]) -> "Scene":
-        """The same scene for some samples and heads: an index for each leading dimension, or None for all of it."""
+    def only(self, chosen: tuple[Tensor | None, ...]) -> "AttentionCall":
+        """The same call for some samples and heads: an index for each leading dimension, or None for all of it."""
         return replace(
             self,
             query=_pick(self.query, chosen),
@@ -85,7 +85,7 @@ class Scene:
         return scores if self.mask is None else scores.masked_fill(~self.mask.allows(at), -math.inf)
 
     def weights(self, rows: slice | Tensor = ALL, columns: slice = ALL, key: Tensor | None = None) -> Tensor:
-        """Weights of these rows. Columns that the mask closes to all of them may be left out."""
+        """Weights of these rows. ColumnRanges that the mask closes to all of them may be left out."""
         noise = None if self.noise is None else self.noise[..., rows, :]
         weights: Tensor = self.normalize(self.scores(rows, columns, key), self.group, noise)
         if self.mask is not None and self.mask.has_factor():
