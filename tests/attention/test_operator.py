@@ -17,6 +17,7 @@ from saccade.attention import (
     Additive,
     Attended,
     Biased,
+    Entmax,
     Gaussian,
     Mask,
     RelativeBias,
@@ -288,7 +289,7 @@ def test_what_was_made_for_another_is_refused() -> None:
         causal() and window(2)
 
 
-def test_what_comes_back_tells_its_story_in_a_line() -> None:
+def test_repr_is_one_line() -> None:
     x = torch.randn(2, 3, 4)
     attended = attend(x, x, x, mask=causal())
     assert repr(attended) == "Attended(context=(2, 3, 4), keys=3, score=ScaledDot, normalize=Softmax, mask=causal)"
@@ -421,3 +422,14 @@ def test_long_sequences_on_an_accelerator() -> None:
         with second_device(synchronize=False):
             found = attend(on_device(query), on_device(key), on_device(value), mask=mask).context
         torch.testing.assert_close(on_cpu(found), expected)
+
+
+def test_numbers_given_as_tensors_move_with_the_module() -> None:
+    x, width = torch.randn(2, 5, 3), torch.tensor([0.5, 1.0, 2.0])
+    score, normalize = Gaussian(width), Entmax(torch.tensor(1.4))
+    expected = attend(x, x, x, score=score, normalize=normalize).context
+    with second_device():
+        moved = on_device(x)
+        found = attend(moved, moved, moved, score=on_device(score), normalize=on_device(normalize)).context
+    torch.testing.assert_close(on_cpu(found), expected)
+    assert score.state_dict() == {}

@@ -1,7 +1,4 @@
-"""What comes back from looking: the context, and, when somebody asks, the weights it was made with.
-
-Nothing here has been computed before it is asked for, and no more than is asked for.
-"""
+"""The result of attention: the context, and its weights, of which only what is called for is computed."""
 
 import math
 from collections.abc import Iterator
@@ -18,7 +15,7 @@ from saccade.errors import ShapeError
 
 @dataclass(frozen=True, eq=False)
 class Attended:
-    """The context, (…, Q, V), and the means to tell where it came from.
+    """The context, (…, Q, V), and what its weights are computed from.
 
     `rows` keeps some queries, `heads` some entries of the dimension before the queries, `batch` some of the first; each
     is an integer, a slice, a list or a tensor of integers, and keeps its dimension. Weights carry a gradient.
@@ -36,8 +33,8 @@ class Attended:
     def weights(self, *, rows: Index = None, heads: Index = None, batch: Index = None) -> Float[Tensor, "... Q K"]:
         """The exact weights of these rows, heads and samples, (…, Q, K)."""
         call = self._call(heads, batch)
-        chosen = _indices(rows, call.queries, call.query.device)
-        blocks = [call.shown(block) for block in chosen.split(_rows_at_once(call))]
+        indices = _indices(rows, call.queries, call.query.device)
+        blocks = [call.shown(block) for block in indices.split(_rows_at_once(call))]
         return blocks[0] if len(blocks) == 1 else torch.cat(blocks, -2)
 
     def top(
@@ -71,14 +68,14 @@ class Attended:
 
     def _call(self, heads: Index, batch: Index) -> AttentionCall:
         sizes = self.call.query.shape[:-2]
-        chosen: list[Tensor | None] = [None] * len(sizes)
+        entries: list[Tensor | None] = [None] * len(sizes)
         for name, place, index in (("batch", 0, batch), ("heads", len(sizes) - 1, heads)):
             if index is None:
                 continue
-            if place < 0 or chosen[place] is not None:
+            if place < 0 or entries[place] is not None:
                 raise ShapeError(f"cannot choose {name}: there are {len(sizes)} dimensions before the queries")
-            chosen[place] = _indices(index, sizes[place], self.call.query.device)
-        return self.call.only(tuple(chosen))
+            entries[place] = _indices(index, sizes[place], self.call.query.device)
+        return self.call.only(tuple(entries))
 
 
 def _indices(index: Index, size: int, device: torch.device) -> Tensor:

@@ -1,4 +1,4 @@
-"""All that a look depends on, and the definition of attention: score → mask → normalize, for any rows asked for.
+"""One call of the operator: its inputs, and the definition of attention, score → mask → normalize, for any of its rows.
 
 The fast paths compute outputs some other way; what they must equal, and what weights are read from, is this.
 """
@@ -23,7 +23,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall:
-    """Queries and keys as the score takes them, with one set of leading dimensions, and the words of the call.
+    """Queries and keys as the score takes them, with one set of leading dimensions, and the arguments of the call.
 
     Shapes: query (…, Q, D), key (…, K, D'), noise (…, Q, 1), spoiled (…, Q)
     """
@@ -35,7 +35,7 @@ class AttentionCall:
     normalize: Normalizer
     noise: Tensor | None = None
     spoiled: Tensor | None = None
-    chosen: tuple[Tensor | None, ...] = ()
+    entries: tuple[Tensor | None, ...] = ()
 
     @property
     def queries(self) -> int:
@@ -61,19 +61,19 @@ class AttentionCall:
             leading,
             rows=rows,
             columns=columns,
-            chosen=self.chosen,
+            entries=self.entries,
             device=self.query.device,
         )
 
-    def only(self, chosen: tuple[Tensor | None, ...]) -> "AttentionCall":
+    def only(self, entries: tuple[Tensor | None, ...]) -> "AttentionCall":
         """The same call for some samples and heads: an index for each leading dimension, or None for all of it."""
         return replace(
             self,
-            query=_pick(self.query, chosen),
-            key=_pick(self.key, chosen),
-            noise=None if self.noise is None else _pick(self.noise, chosen),
-            spoiled=None if self.spoiled is None else _pick(self.spoiled, chosen),
-            chosen=chosen,
+            query=_pick(self.query, entries),
+            key=_pick(self.key, entries),
+            noise=None if self.noise is None else _pick(self.noise, entries),
+            spoiled=None if self.spoiled is None else _pick(self.spoiled, entries),
+            entries=entries,
         )
 
     def scores(self, rows: slice | Tensor = ALL, columns: slice = ALL, key: Tensor | None = None) -> Tensor:
@@ -94,7 +94,7 @@ class AttentionCall:
         return weights
 
     def shown(self, rows: slice | Tensor = ALL) -> Tensor:
-        """Weights of these rows as they are told: NaN for a query that saw what is not finite."""
+        """Weights of these rows as they are shown: NaN for a query that saw what is not finite."""
         size = (*self.query.shape[:-2], len(self.at(rows).rows), self.keys)
         if 0 in size:
             return self.query.new_zeros(size)
@@ -155,8 +155,8 @@ def band_rows(band: int) -> int:
     return min(512, max(64, band // 2))
 
 
-def _pick(value: Tensor, chosen: tuple[Tensor | None, ...]) -> Tensor:
-    for dimension, index in enumerate(chosen):
+def _pick(value: Tensor, entries: tuple[Tensor | None, ...]) -> Tensor:
+    for dimension, index in enumerate(entries):
         if index is not None:
             value = value.index_select(dimension, index)
     return value

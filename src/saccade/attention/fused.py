@@ -2,7 +2,7 @@
 
 What was measured (2 cores, float32): below some hundred queries and keys the plain form is quicker, above it the fused
 kernel, which also needs no n×n matrix; `is_causal` costs half of a boolean triangle; dropout, a bias that learns, values
-of another width than keys, or fewer than four dimensions throw torch off its fused kernel without a word.
+of another width than keys, or fewer than four dimensions make torch leave its fused kernel silently.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Recording where a model looks, for the length of a `with` block, without a flag or a trace in the model.
+"""Recording the attention of a model inside a `with` block; the model needs no flag for it, and nothing stays on it.
 
 with looking(model) as looks:
     model(batch)

@@ -34,11 +34,11 @@ def attend(
     normalize: Normalizer | str = "softmax",
     dropout: float = 0.0,
 ) -> Attended:
-    """Each query looks at the keys and takes their values home: the context, and where it came from.
+    """For each query the sum of the values, weighted by the normalized scores of query and keys; and what the weights are.
 
     Leading dimensions are free and broadcast. `score` is a module, or the name of one without parameters; `key` may be
     what `score.prepare(key)` gave. In a mask True means may look; a query that may look nowhere gets zeros. `dropout`
-    strikes weights out of the context, never out of what `Attended.weights()` shows.
+    drops weights for the context; `Attended.weights()` shows them without dropout.
     """
     score = as_score(score)
     normalize = as_normalizer(normalize, score.logarithmic)
@@ -77,18 +77,18 @@ def _set(
     normalize: Normalizer,
 ) -> tuple[AttentionCall, Tensor]:
     """Check, clean, project and align the three tensors."""
-    queries, asked, query_spoiled = _unpacked(query, score)
-    keys, kept, key_spoiled = _unpacked(key, score)
+    queries, query_ready, query_spoiled = _unpacked(query, score)
+    keys, key_ready, key_spoiled = _unpacked(key, score)
     check_kinds(queries, keys, value, mask)
     _check(queries, keys, value)
     spoiled: tuple[Tensor | None, ...] = (None, None, None)
     known_bad = query_spoiled is not None or key_spoiled is not None
-    if known_bad or (mask is not None and not _all_finite(queries, keys, value, mask, kept)):
+    if known_bad or (mask is not None and not _all_finite(queries, keys, value, mask, key_ready)):
         queries, bad_query = clean(queries)
         keys, bad_key = clean(keys)
         value, bad_value = clean(value)
         spoiled = (either(bad_query, query_spoiled), either(bad_key, key_spoiled), bad_value)
-    projected = _project(queries, keys, score, asked, kept)
+    projected = _project(queries, keys, score, query_ready, key_ready)
     leading = joint_leading(*projected, value)
     queries, keys, value = (spread(t, leading) for t in (*projected, value))
     noise = 1 - torch.rand(*queries.shape[:-1], 1, dtype=torch.float64, device=queries.device) if normalize.draws else None
@@ -107,9 +107,9 @@ def _unpacked(given: Tensor | Prepared, score: Score) -> tuple[Tensor, bool, Ten
     return given.vectors, True, given.spoiled
 
 
-def _project(query: Tensor, key: Tensor, score: Score, asked: bool, kept: bool) -> tuple[Tensor, Tensor]:
+def _project(query: Tensor, key: Tensor, score: Score, query_ready: bool, key_ready: bool) -> tuple[Tensor, Tensor]:
     try:
-        return query if asked else score.queries(query), key if kept else score.keys(key)
+        return query if query_ready else score.queries(query), key if key_ready else score.keys(key)
     except RuntimeError as error:
         widths = f"queries of width {query.shape[-1]} and keys of width {key.shape[-1]}"
         raise ShapeError(f"score {type(score).__name__} was not made for {widths}") from error
@@ -127,10 +127,10 @@ def _check_mask(call: AttentionCall) -> None:
                 raise ShapeError(f"mask {part} does not fit scores of {wanted}; one for each sample is (B, 1, Q, K)")
 
 
-def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, kept: bool) -> bool:
+def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, key_ready: bool) -> bool:
     # Under a square causal mask every query sees something: one that is not finite spoils its own row, as it should.
     own_row = isinstance(mask, Causal) and query.shape[-2] <= key.shape[-2]
-    return (own_row or finite(query)) and (still_finite(key, value) if kept else finite(key, value))
+    return (own_row or finite(query)) and (still_finite(key, value) if key_ready else finite(key, value))
 
 
 def _saw_spoiled(call: AttentionCall, query: Tensor | None, key: Tensor | None, value: Tensor | None) -> Tensor | None:
@@ -173,7 +173,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
 def _fold(call: AttentionCall) -> Fold | None:
     if not isinstance(call.normalize, Softmax) or (call.mask is not None and call.mask.has_factor()):
         return None
-    if type(call.score).fold is Score.fold:  # it has none: spare the question
+    if type(call.score).fold is Score.fold:
         return None
     leading, device = call.query.dim() - 2, call.query.device
     live = None if call.mask is None else call.mask.live(call.keys, leading, device)

@@ -101,6 +101,14 @@ class Score(nn.Module):
         return 1 if self.matrix_product else max(1, query.shape[-1])
 
 
+def keep_number(module: nn.Module, name: str, number: float | Tensor) -> None:
+    """Set a number that may be a tensor: a parameter, or a buffer that moves with the module but is not saved."""
+    if isinstance(number, Tensor) and not isinstance(number, nn.Parameter):
+        module.register_buffer(name, number, persistent=False)
+    else:
+        setattr(module, name, number)
+
+
 def same_width(query: Tensor, key: Tensor, score: Score) -> None:
     """Refuse a query and a key that cannot be compared number by number."""
     if query.shape[-1] != key.shape[-1]:
