@@ -127,4 +127,4 @@ def one_query_at(kind: str) -> Callable[[Scene, Look], bool]:
 
 
 def has_one_query(scene: Scene, look: Look) -> bool:
-    return look.weights is not None and scene.shape(look)[0] == 1
+    return look.places is None and scene.shape(look)[0] == 1

@@ -55,7 +55,7 @@ def _ground(scene: Scene, look: Look) -> tuple[Pixels, tuple[int, int]]:
 def svg(figure: Figure) -> str:
     """Small multiples: the plain image, then one image for each word, the word above and its largest weight below."""
     picture, _ = _ground(figure.scene, figure.look)
-    wide, high = sizes(*picture.shape[:2], SIDE)
+    wide, high = sizes(picture, SIDE)
     words, most = ["", *figure.names(figure.queries)[:MOST]], ["", *map(written, figure.weights.max(axis=1).tolist())]
     notes = [*figure.notes, *_left_out(figure), MEANING]
     columns, top = int((WIDE - 40 + APART) / (SIDE + APART)), 56.0 + 18 * len(notes)
@@ -91,7 +91,7 @@ def terminal(figure: Figure, screen: Screen) -> str:
 
 def _images(figure: Figure, screen: Screen) -> Iterator[str]:
     picture, _ = _ground(figure.scene, figure.look)
-    across, down = (round(size) for size in sizes(*picture.shape[:2], min(COLUMNS, screen.width)))
+    across, down = (round(size) for size in sizes(picture, min(COLUMNS, screen.width)))
     words = ["", *figure.names(figure.queries)[:MOST]]
     drawn = [half_blocks(pixels) for pixels in lit_images(figure, down + down % 2, across)]
     fitting = max(1, (screen.width + 2) // (across + 2))
@@ -121,7 +121,7 @@ def _heaviest(cells: Sequence[str], weights: Floats) -> str:
 def _fits(scene: Scene, look: Look) -> bool:
     keys = scene.axes[look.keys]
     tiles = keys.image is None and has_one_query(scene, look)  # these are an overlay
-    return look.weights is not None and keys.grid is not None and keys.whole_image() is not None and not tiles
+    return look.places is None and keys.grid is not None and keys.whole_image() is not None and not tiles
 
 
 def _page(scene: Scene, look: Look) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def painted(weights: Floats, grid: tuple[int, int]) -> Pixels:
 
 def svg(picture: Pixels, grid: tuple[int, int], weights: Floats, title: str, notes: Sequence[str] = ()) -> str:
     """The plain image at the left, the colored one at the right, and the color ramp below."""
-    wide, high = sizes(picture.shape[0], picture.shape[1], SIDE)
+    wide, high = sizes(picture, SIDE)
     top, right = 64.0 + 18 * len(notes), 44 + wide
     low, high_weight = span(weights)
     bottom = top + high + 16

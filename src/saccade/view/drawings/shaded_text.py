@@ -161,7 +161,6 @@ def owners(scene: Scene, look: Look) -> Integers | None:
     A word with no weight at all belongs where the word before it does, at the beginning where the next one does.
     Shapes: (keys)
     """
-    assert look.weights is not None
     seen = matrix(scene, replace(look, weights=np.abs(look.weights))) != 0  # in any head
     if (seen.sum(axis=0) > 1).any() or not seen.any():
         return None
@@ -177,7 +176,7 @@ def sentence_look(scene: Scene, look: Look) -> Look | None:
     """The look of one query at the sentences that this look is from."""
     shape = 1, scene.shape(look)[0]
     at_sentences = (other for other in scene.looks if scene.axes[other.keys].kind == "sentences")
-    return next((other for other in at_sentences if other.weights is not None and scene.shape(other) == shape), None)
+    return next((other for other in at_sentences if other.places is None and scene.shape(other) == shape), None)
 
 
 def sentences(figure: Figure) -> list[Sentence]:
@@ -201,7 +200,7 @@ def _one_sentence(figure: Figure) -> list[Sentence]:
 
 def _is_document(scene: Scene, look: Look) -> bool:
     kinds = scene.axes[look.queries].kind, scene.axes[look.keys].kind
-    return look.weights is not None and kinds == ("sentences", "words") and owners(scene, look) is not None
+    return look.places is None and kinds == ("sentences", "words") and owners(scene, look) is not None
 
 
 def _document_page(scene: Scene, look: Look) -> dict[str, Any]:
