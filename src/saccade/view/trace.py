@@ -206,8 +206,8 @@ def _check_look(look: Look, scene: Scene) -> None:
     _check_finite(f"{owner}: expected weights", look.weights)
     if look.weights.shape[1:] != expected or 0 in look.weights.shape:
         names = ["queries", "keys"] if look.edges is None else ["edges"]
-        told = ", ".join(f"{max(1, size)} {name}" for size, name in zip(expected, names, strict=True))
-        raise DataError(f"{owner}: expected weights of shape (at least 1 head, {told}), got {look.weights.shape}")
+        shape = ", ".join(f"{max(1, size)} {name}" for size, name in zip(expected, names, strict=True))
+        raise DataError(f"{owner}: expected weights of shape (at least 1 head, {shape}), got {look.weights.shape}")
 
 
 def _expected_shape(owner: str, look: Look, scene: Scene) -> tuple[int, ...]:
@@ -229,8 +229,8 @@ def _check_places(owner: str, places: Any, scene: Scene, look: Look) -> None:
     _check_finite(f"{owner}: expected places", places)
     steps = len(scene.axes[look.queries].labels)
     if places.ndim not in (2, 3) or places.shape[0] != steps or places.shape[-1] != 4 or 0 in places.shape:
-        told = f"({max(1, steps)} steps, 4) or ({max(1, steps)} steps, scales, 4)"
-        raise DataError(f"{owner}: expected places of shape {told}, got {places.shape}")
+        shape = f"({max(1, steps)} steps, 4) or ({max(1, steps)} steps, scales, 4)"
+        raise DataError(f"{owner}: expected places of shape {shape}, got {places.shape}")
     if (places[..., 2:] <= 0).any():
         raise DataError(f"{owner}: expected places with heights and widths above 0, got {places[..., 2:].min():g}")
 

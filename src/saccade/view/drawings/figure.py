@@ -11,7 +11,7 @@ from saccade.view.output.axis_labels import Labels
 from saccade.view.output.display_text import place_name
 from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen
-from saccade.view.trace import Axis, Look, Scene, matrix
+from saccade.view.trace import Axis, Look, Pixels, Scene, matrix
 
 UNTITLED = "where it looked"
 RULER = 32  # from so many places on, labels that only count are drawn as a scale
@@ -97,6 +97,15 @@ def _axis_name(name: str, axis: Axis) -> str:
 
 def _position(axis: Axis, number: int) -> str:
     return str(number) if axis.grid is None else f"{number // axis.grid[1]}, {number % axis.grid[1]}"
+
+
+def image_and_grid(scene: Scene, look: Look) -> tuple[Pixels, tuple[int, int]]:
+    """The image that the keys are cells of, and the rows and columns of these."""
+    keys = scene.axes[look.keys]
+    picture, grid = keys.whole_image(), keys.grid
+    assert picture is not None
+    assert grid is not None
+    return picture, grid
 
 
 def find_look(scene: Scene, name: str | None) -> Look:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from saccade.view.drawings.bars import written
-from saccade.view.drawings.figure import Drawing, Figure, has_one_query
+from saccade.view.drawings.figure import Drawing, Figure, has_one_query, image_and_grid
 from saccade.view.output import display_text
 from saccade.view.output.embedded_images import Pixels, address, image, resized, sizes, smoothed
 from saccade.view.output.scales import Floats
@@ -37,24 +37,16 @@ def lit(picture: Pixels, share: Floats) -> Pixels:
 
 def lit_images(figure: Figure, height: int, width: int) -> Iterator[Pixels]:
     """The plain image, then that of each word. Shapes: (height, width, 3) each"""
-    picture, grid = _ground(figure.scene, figure.look)
+    picture, grid = image_and_grid(figure.scene, figure.look)
     plain = resized(picture, height, width)
     yield plain
     for weights in figure.weights[:MOST]:
         yield lit(plain, shares(weights, grid, height, width))
 
 
-def _ground(scene: Scene, look: Look) -> tuple[Pixels, tuple[int, int]]:
-    keys = scene.axes[look.keys]
-    picture, grid = keys.whole_image(), keys.grid
-    assert picture is not None
-    assert grid is not None
-    return picture, grid
-
-
 def svg(figure: Figure) -> str:
     """Small multiples: the plain image, then one image for each word, the word above and its largest weight below."""
-    picture, _ = _ground(figure.scene, figure.look)
+    picture, _ = image_and_grid(figure.scene, figure.look)
     wide, high = sizes(picture, SIDE)
     words, most = ["", *figure.names(figure.queries)[:MOST]], ["", *map(written, figure.weights.max(axis=1).tolist())]
     notes = [*figure.notes, *_left_out(figure), MEANING]
@@ -90,7 +82,7 @@ def terminal(figure: Figure, screen: Screen) -> str:
 
 
 def _images(figure: Figure, screen: Screen) -> Iterator[str]:
-    picture, _ = _ground(figure.scene, figure.look)
+    picture, _ = image_and_grid(figure.scene, figure.look)
     across, down = (round(size) for size in sizes(picture, min(COLUMNS, screen.width)))
     words = ["", *figure.names(figure.queries)[:MOST]]
     drawn = [half_blocks(pixels) for pixels in lit_images(figure, down + down % 2, across)]
@@ -125,7 +117,7 @@ def _fits(scene: Scene, look: Look) -> bool:
 
 
 def _page(scene: Scene, look: Look) -> dict[str, Any]:
-    picture, grid = _ground(scene, look)
+    picture, grid = image_and_grid(scene, look)
     crisp = picture.shape[1] <= 2 * SIDE
     return {"grid": list(grid), "dark": DARK, "cover": COVER, "crisp": crisp, "most": MOST, "images": [address(picture)]}
 
