@@ -35,7 +35,7 @@ class Config:
     negative_slope: Share = 0.2
     "Of LeakyReLU below 0, in the score."
     dropout: Share = 0.6
-    "Share of features, of weights between nodes, and of what neighbors give, that is struck out in training."
+    "Dropout of features, of attention weights, and of what neighbors give."
 
 
 class Model(Labeler):

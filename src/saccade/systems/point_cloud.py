@@ -32,7 +32,7 @@ class Config:
     pool: Literal["max", "mean"] = "max"
     "What points have in common in each layer, and how they become one in the end."
     dropout: Share = 0.5
-    "Share of the numbers struck out of the pooled cloud, and before the label, in training."
+    "Dropout of the pooled cloud and before the label."
 
 
 def attends(config: Config) -> bool:

@@ -36,7 +36,7 @@ class Config:
     margin: Rate = 1.0
     "By how much the score of the odd one must be above that of every other."
     dropout: Share = 0.0
-    "Share of the numbers struck out before each layer in training."
+    "Dropout before each layer."
 
 
 class Model(System):

@@ -43,15 +43,15 @@ class Config:
     """Sizes and parts of the model; the defaults are the paper's base model."""
 
     hidden_size: Positive = 512
-    "Width of a token's vector, in all layers."
+    "Size of a token's vector in all layers."
     num_heads: Positive = 8
-    "Heads of every attention; the width is shared out to them."
+    "Number of attention heads; must divide hidden_size."
     intermediate_size: Positive = 2048
-    "Width inside the network of each position."
+    "Size of the feed-forward network's inner layer."
     encoder_layers: Positive = 6
-    "Layers that read."
+    "Number of encoder layers."
     decoder_layers: Positive = 6
-    "Layers that write."
+    "Number of decoder layers."
     norm: Literal["post", "pre"] = "post"
     "Layer norm behind each residual sum, as drawn in the paper, or before each part."
     final_norm: Literal["both", "none"] = "both"
@@ -59,7 +59,7 @@ class Config:
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
     "How a token knows its place; halves: all sines before all cosines."
     max_positions: Positive = 512
-    "Longest text that learned positions know; sinusoids have no limit."
+    "Maximum length for learned positions; sinusoids have no limit."
     embeddings: Literal["one", "output", "separate"] = "one"
     "one: source, target and output share their vectors (needs writer.share_tokenizer); output: target and output do."
     embedding_scale: Literal["root", "one"] = "root"
@@ -79,11 +79,11 @@ class Config:
     kernel_sizes: str = "3,7,15,31"
     "Sizes of the convolutions, layer by layer; the last one holds for all further layers."
     dropout: Share = 0.1
-    "Share of numbers struck out of embeddings and of what each part adds."
+    "Dropout of embeddings and of what each sublayer adds."
     attention_dropout: Share = 0.0
-    "Share of attention weights struck out."
+    "Dropout of attention weights."
     activation_dropout: Share = 0.0
-    "Share of numbers struck out inside the network of each position."
+    "Dropout inside the feed-forward network."
 
     def __post_init__(self) -> None:
         if self.hidden_size % self.num_heads:

@@ -83,7 +83,7 @@ class Config:
     directed: bool = False
     """Whether an edge leads only from its source to its target."""
     held_out: Share = 0.1
-    """Share of the nodes with labels that is to choose by when there is no column split; 0: none."""
+    """Share of the labeled nodes that is held out for validation when there is no column split; 0: none."""
 
 
 def load(config: Config) -> Splits:
