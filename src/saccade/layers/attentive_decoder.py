@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.attention import Attended, Mask, Normalizer, Perceptron, Score, Softmax, attend, lengths, looks
-from saccade.attention.live import live
 from saccade.attention.call import AttentionCall
+from saccade.attention.live import live
 from saccade.attention.score import Prepared
 from saccade.kernels import cells, pooling_on, writer
 from saccade.layers.recurrent import Stack, cell_named, reset

@@ -39,7 +39,7 @@ class Config:
     spread: Amount = 2.0
     "Standard deviation of that number."
     seed: Count = 0
-    "Decides which bags are made to learn from; those of the test are always the same."
+    "Decides the training bags; those of the test are always the same."
 
     def __post_init__(self) -> None:
         if self.digit > 9:
