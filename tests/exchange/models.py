@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from saccade.data.text import padded, text_batch
+from saccade.tasks.text_to_text import Task
 from tokenizers import models, pre_tokenizers, processors
 from torch import Tensor, nn
 
 from saccade.data import tokenizers
-from saccade.data.text import padded, text_batch
 from saccade.data.tokenizers import END, PAD, START, Backend, Tokenizer
 from saccade.exchange.vocabulary import NEVER
-from saccade.layers.positions import sinusoids
+from saccade.layers.position_embeddings import sinusoids
 from saccade.search import Config as SearchConfig
 from saccade.search import search
 from saccade.systems.transformer import Model
-from saccade.tasks.text_to_text import Task
 from saccade.training.run import Run
 from saccade.training.settings import resolve
 

@@ -16,7 +16,7 @@ from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN
 from saccade.exchange.vocabulary import NEVER
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import MultiHeadAttention
-from saccade.layers.transformer import DecoderLayer, EncoderLayer, SelfAttention
+from saccade.layers.transformer_blocks import DecoderLayer, EncoderLayer, SelfAttention
 from saccade.systems.transformer import Config, Model
 from saccade.training.trained import Trained
 

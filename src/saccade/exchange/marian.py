@@ -17,7 +17,7 @@ from torch import Tensor
 from saccade.config import build
 from saccade.data.tokenizers import END, PAD, START
 from saccade.errors import DataError
-from saccade.layers.positions import sinusoids
+from saccade.layers.position_embeddings import sinusoids
 from saccade.search.config import MOST
 from saccade.systems.transformer import Config
 

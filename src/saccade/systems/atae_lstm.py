@@ -18,7 +18,7 @@ from saccade.data.tensors import FAR, AspectInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
-from saccade.layers.words import WordVectors
+from saccade.layers.word_embedding import WordVectors
 from saccade.systems.system import Labeler
 
 READS, WRITES = "aspect", "label"

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from saccade.config import Positive, Share
 from saccade.data.tensors import BagInput
-from saccade.layers.instances import lenet, perceptron
+from saccade.layers.image_encoders import lenet, perceptron
 from saccade.layers.pooling import BagAttention, GatedBagAttention, bag_maxima, bag_means
 from saccade.systems.system import BatchLook, Labeler, RaggedLook, Recorded
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from saccade.config import Positive, Share
 from saccade.data.tensors import NodeInput
-from saccade.layers.graph import GATConv, drop_features
+from saccade.layers.gat_conv import GATConv, drop_features
 from saccade.systems.system import BatchLook, EdgeLook, Labeler, Recorded
 
 READS, WRITES = "node", "label"

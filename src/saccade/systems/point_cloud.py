@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from saccade.config import Positive, Share
 from saccade.data.tensors import BagInput
 from saccade.errors import ShapeError
-from saccade.layers.sets import Equivariant, pool_named
+from saccade.layers.set_layers import Equivariant, pool_named
 from saccade.systems.system import BatchLook, Labeler, Recorded
 
 READS, WRITES = "bag", "label"

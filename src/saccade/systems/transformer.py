@@ -30,8 +30,8 @@ from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.linear import Linear
 from saccade.layers.multihead import MultiHeadAttention, StepOutput
-from saccade.layers.positions import make_positions
-from saccade.layers.transformer import DecoderLayer, EncoderLayer, Mixer, SelfAttention
+from saccade.layers.position_embeddings import make_positions
+from saccade.layers.transformer_blocks import DecoderLayer, EncoderLayer, Mixer, SelfAttention
 from saccade.search.protocol import Keys, Step, StepLook
 from saccade.systems.system import BatchLook, Output, System
 
