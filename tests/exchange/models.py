@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from tokenizers import models, pre_tokenizers, processors
 from torch import Tensor, nn
@@ -13,11 +14,13 @@ from torch import Tensor, nn
 from saccade.data import tokenizers
 from saccade.data.tensors import Batch, TextInput, padded
 from saccade.data.tokenizers import END, START, Backend, LearnedTokenizer
+from saccade.errors import DataError
 from saccade.exchange.ct2 import NEVER
+from saccade.exchange.importing import import_model
 from saccade.layers.positions import sinusoids
+from saccade.readers.text import Reader
 from saccade.search import Config as SearchConfig
 from saccade.search import search
-from saccade.readers.text import Reader
 from saccade.systems.transformer import Model
 from saccade.task import Task
 from saccade.trained import TrainedModel, load
@@ -199,3 +202,41 @@ def tokenizer_of_words() -> Backend:
 def told(path: Path) -> Any:
     """A JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def words(text: str) -> list[int]:
+    """A source as published models read it."""
+    return list(tokenizer_of_words().encode(text).ids)
+
+
+def read(texts: list[str]) -> dict[str, Tensor]:
+    """Sources as transformers reads them."""
+    rows = [words(text) for text in texts]
+    longest, pad = max(map(len, rows)), tokenizer_of_words().token_to_id("<pad>")
+    ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])
+    mask = torch.tensor([[i < len(row) for i in range(longest)] for row in rows]).long()
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def opened(path: Path) -> Any:
+    """The model that transformers makes of a directory, with nothing missing and nothing left over."""
+    from transformers import MarianMTModel
+
+    model, report = MarianMTModel.from_pretrained(path, output_loading_info=True)
+    assert not any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    return model.eval()
+
+
+def change(path: Path, **keys: Any) -> None:
+    """Other values for some keys of a JSON file."""
+    path.write_text(json.dumps({**told(path), **keys}))
+
+
+def refused(opus: Path) -> str:
+    """The one line that is said, and nothing is left behind."""
+    with pytest.raises(DataError) as error:
+        import_model(opus, opus / "run")
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 600
+    assert not (opus / "run").exists()
+    return str(error.value)
