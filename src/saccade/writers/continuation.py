@@ -36,7 +36,7 @@ class Windows:
         self.tokens, self.context = tokens, context
         starts = np.arange(0, max(len(tokens) - 1, 1), context)
         self.lengths = np.minimum(context, len(tokens) - 1 - starts)
-        self.targets = None
+        self.inputs = self.targets = None
 
     def batch(self, indices: Any) -> Batch:
         """The windows with these numbers, one after the other in the text."""
