@@ -1,19 +1,14 @@
 """The verbs import and export, from the command line."""
 
 import builtins
-import errno
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from saccade.errors import UsageError
-from saccade.exchange import marian_directory
-from saccade.exchange.exporting import export
-
-from ..cli.commands import here
-from . import models
+from ..exchange import models
+from .commands import here
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only compared with
 
@@ -37,7 +32,7 @@ def test_an_imported_run_can_be_used_as_any_other(
     looked = here(["look", "run", "w3 w4", "--out", "look.html"], capsys)
     assert looked.code == 0, looked.err
     again = here("import opus --out run", capsys)
-    assert (again.code, "choose another --out" in again.err) == (2, True)
+    assert (again.code, "got one in use; choose another" in again.err) == (2, True)
 
 
 @pytest.mark.parametrize(("kind", "module"), [("ct2", "ctranslate2"), ("onnx", "onnx")])
@@ -56,7 +51,7 @@ def test_a_missing_extra_is_told_with_its_remedy(
     monkeypatch.setitem(sys.modules, module, None)
     answer = here(["export", str(tmp_path / "run"), str(tmp_path / "out"), "--format", kind], capsys)
     assert answer.code == 2
-    assert f"--format {kind} needs {module}, which is not installed; pip install 'saccade[{kind}]'" in answer.err
+    assert f"format {kind} needs {module}, which is not installed; pip install 'saccade[{kind}]'" in answer.err
     assert answer.err.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
@@ -77,16 +72,4 @@ def test_export_says_what_it_wrote_and_never_overwrites(tmp_path: Path, capsys: 
     none = here(["export", str(tmp_path), str(tmp_path / "other"), "--format", "ct2"], capsys)
     assert (none.code, "not a run" in none.err) == (3, True)
     missing = here(["import", str(tmp_path / "nowhere"), "--out", str(tmp_path / "new")], capsys)
-    assert (missing.code, "name the directory of a MarianMTModel" in missing.err) == (3, True)
-
-
-def test_an_export_that_the_disk_refuses_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models.run(tmp_path / "run", final_norm="none", positions="sinusoidal_halves")
-
-    def full(*given: Any, **more: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(marian_directory, "save_file", full)
-    with pytest.raises(UsageError, match=r"cannot be written \(No space left on device\); choose another directory"):
-        export(tmp_path / "run", tmp_path / "out", "marian")
-    assert not (tmp_path / "out").exists()
+    assert (missing.code, "name the directory of a published model" in missing.err) == (3, True)
