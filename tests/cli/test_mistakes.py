@@ -91,7 +91,9 @@ MISTAKES = [
     Mistake("too small", NEW + "good.tsv train.steps=0", 2, ("train.steps", "greater than 0", "got 0")),
     Mistake("not a share", NEW + "good.tsv model.dropout=1.5", 2, ("model.dropout", "less than 1", "got 1.5")),
     Mistake("not a number", NEW + "good.tsv train.learning_rate=nan", 2, ("train.learning_rate", "got nan")),
-    Mistake("not a choice", NEW + "good.tsv train.optimizer=adamm", 2, ("train.optimizer", "'adam', 'adamw', 'sgd' or 'rmsprop'")),
+    Mistake(
+        "not a choice", NEW + "good.tsv train.optimizer=adamm", 2, ("train.optimizer", "'adam', 'adamw', 'sgd' or 'rmsprop'")
+    ),
     Mistake("unknown section", NEW + "good.tsv trian.steps=5", 2, ("section 'trian'", "did you mean 'train'?")),
     Mistake("word without section", NEW + "good.tsv steps=5", 2, ("section.key=value", "'steps=5'", "train.steps=500")),
     Mistake("word without value", NEW + "good.tsv train.steps", 2, ("section.key=value", "'train.steps'")),
@@ -139,7 +141,10 @@ MISTAKES = [
     Mistake(
         "parallel files", NEW + "good.tsv,a.en", 3, ("a.en", "got 56 and 1", "fix: align the files"), written("a.en", b"a\n")
     ),
-    Mistake("data too long", NEW + "good.tsv reader.max_length=3", 3, ("4 tokens, at most 3", "set reader.max_length")),
+    Mistake(
+        "input data too long", NEW + "good.tsv reader.max_length=2", 3, ("3 tokens, at most 2", "set reader.max_length")
+    ),
+    Mistake("target too long", NEW + "good.tsv writer.max_length=3", 3, ("4 tokens, at most 3", "set writer.max_length")),
     Mistake("missing data to score", "evaluate run --data god.tsv", 3, ("god.tsv: no such file", "'good.tsv'")),
     Mistake("unknown data to get", "data get mnits", 2, ("data set 'mnits'", "did you mean 'mnist'?")),
     Mistake("unknown recipe to sample", "data sample datse", 2, ("'datse'", "did you mean 'dates'?")),
@@ -211,8 +216,8 @@ MISTAKES = [
         "tokenizer damaged",
         "evaluate run",
         3,
-        ("run/source.tokenizer.json: expected the file that the run was made with, got another one", "put it back"),
-        lambda place: halve(place / "run" / "source.tokenizer.json"),
+        ("run/tokenizer.json: expected the file that the run was made with, got another one", "put it back"),
+        lambda place: halve(place / "run" / "tokenizer.json"),
     ),
     Mistake(
         "tokenizer gone",
@@ -312,7 +317,12 @@ def test_debug_shows_the_traceback(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["data.train=god.tsv", "data.train=good.tsv model.score=aditive", "data.train=good.tsv reader.max_length=3", "data.train="],
+    [
+        "data.train=god.tsv",
+        "data.train=good.tsv model.score=aditive",
+        "data.train=good.tsv reader.max_length=2",
+        "data.train=",
+    ],
 )
 @pytest.mark.parametrize("before", ["", "runs", "runs/bahdanau"])
 def test_failed_start_leaves_nothing(words: str, before: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
