@@ -250,6 +250,3 @@ def _text(value: object, what: str) -> None:
 def quoted(name: object) -> str:
     """A name for a message: safe to print, short, in quotes."""
     return f"'{fit(str(name), 60)}'"
-
-
-Axis = Side
