@@ -25,7 +25,7 @@ from saccade.errors import UsageError
 from saccade.kernels.softmax import log_softmax_
 from saccade.layers.cache import KeyValues, Past
 from saccade.layers.convolution import Convolution
-from saccade.layers.cross_entropy import linear_cross_entropy
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.linear import Linear
@@ -241,9 +241,7 @@ class Model(System):
         seen = lengths(input.lengths)
         for layer in self.decoder:
             x = layer(x, encoded, seen)
-        there = live(target.lengths, x.shape[1])
-        # Nothing is predicted in the padding.
-        x, tokens = (x.flatten(0, 1), target.tokens.flatten()) if there.all() else (x[there], target.tokens[there])
+        x, tokens = live_rows(x, target.tokens, live(target.lengths, x.shape[1]))
         bias = self.no_bias if self.config.output_bias == "none" else self.output.bias
         smoothing = self.smoothing(target)
         loss = linear_cross_entropy(self.decoder_norm(x), self.output.weight, bias, tokens, smoothing)
