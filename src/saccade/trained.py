@@ -120,6 +120,10 @@ class TrainedModel:
         except InputError as error:
             raise error.cause from None  # these are no lines of a file
 
+    def stream(self, text: Any, *, to: str | None = None, **search: Any) -> Iterator[str]:
+        """The output for one input, piece by piece as it is decided: for piece in model.stream("Once upon a time"): …"""
+        return self.task.stream(self.module, text, self.options(to, **search), lambda: self.splits)
+
     def evaluate(
         self,
         split: str | None = None,

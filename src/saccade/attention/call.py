@@ -1,4 +1,4 @@
-"""All that a look depends on, and the definition of attention: score → mask → normalize, for any rows asked for.
+"""One call of the operator: its inputs, and the definition of attention, score → mask → normalize, for any of its rows.
 
 The fast paths compute outputs some other way; what they must equal, and what weights are read from, is this.
 """
@@ -13,7 +13,7 @@ from torch import Tensor
 from saccade.attention.groups import OpenRows, Rows
 from saccade.attention.masks import Causal, Lengths, Mask
 from saccade.attention.normalizers import Normalizer
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.attention.score import Score
 
 # Numbers that a block of explicit scores holds at the most (16 MB of float32).
@@ -22,8 +22,8 @@ ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """Queries and keys as the score takes them, with one set of leading dimensions, and the words of the call.
+class AttentionCall:
+    """Queries and keys as the score takes them, with one set of leading dimensions, and the arguments of the call.
 
     Shapes: query (…, Q, D), key (…, K, D'), noise (…, Q, 1), spoiled (…, Q)
     """
@@ -35,7 +35,7 @@ class Scene:
     normalize: Normalizer
     noise: Tensor | None = None
     spoiled: Tensor | None = None
-    chosen: tuple[Tensor | None, ...] = ()
+    entries: tuple[Tensor | None, ...] = ()
 
     @property
     def queries(self) -> int:
@@ -61,19 +61,19 @@ class Scene:
             leading,
             rows=rows,
             columns=columns,
-            chosen=self.chosen,
+            entries=self.entries,
             device=self.query.device,
         )
 
-    def only(self, chosen: tuple[Tensor | None, ...]) -> "Scene":
-        """The same scene for some samples and heads: an index for each leading dimension, or None for all of it."""
+    def only(self, entries: tuple[Tensor | None, ...]) -> "AttentionCall":
+        """The same call for some samples and heads: an index for each leading dimension, or None for all of it."""
         return replace(
             self,
-            query=_pick(self.query, chosen),
-            key=_pick(self.key, chosen),
-            noise=None if self.noise is None else _pick(self.noise, chosen),
-            spoiled=None if self.spoiled is None else _pick(self.spoiled, chosen),
-            chosen=chosen,
+            query=_pick(self.query, entries),
+            key=_pick(self.key, entries),
+            noise=None if self.noise is None else _pick(self.noise, entries),
+            spoiled=None if self.spoiled is None else _pick(self.spoiled, entries),
+            entries=entries,
         )
 
     def scores(self, rows: slice | Tensor = ALL, columns: slice = ALL, key: Tensor | None = None) -> Tensor:
@@ -85,7 +85,7 @@ class Scene:
         return scores if self.mask is None else scores.masked_fill(~self.mask.allows(at), -math.inf)
 
     def weights(self, rows: slice | Tensor = ALL, columns: slice = ALL, key: Tensor | None = None) -> Tensor:
-        """Weights of these rows. Columns that the mask closes to all of them may be left out."""
+        """Weights of these rows. ColumnRanges that the mask closes to all of them may be left out."""
         noise = None if self.noise is None else self.noise[..., rows, :]
         weights: Tensor = self.normalize(self.scores(rows, columns, key), self.group, noise)
         if self.mask is not None and self.mask.has_factor():
@@ -94,7 +94,7 @@ class Scene:
         return weights
 
     def shown(self, rows: slice | Tensor = ALL) -> Tensor:
-        """Weights of these rows as they are told: NaN for a query that saw what is not finite."""
+        """Weights of these rows as they are shown: NaN for a query that saw what is not finite."""
         size = (*self.query.shape[:-2], len(self.at(rows).rows), self.keys)
         if 0 in size:
             return self.query.new_zeros(size)
@@ -155,8 +155,8 @@ def band_rows(band: int) -> int:
     return min(512, max(64, band // 2))
 
 
-def _pick(value: Tensor, chosen: tuple[Tensor | None, ...]) -> Tensor:
-    for dimension, index in enumerate(chosen):
+def _pick(value: Tensor, entries: tuple[Tensor | None, ...]) -> Tensor:
+    for dimension, index in enumerate(entries):
         if index is not None:
             value = value.index_select(dimension, index)
     return value

@@ -13,7 +13,7 @@ class Positions:
     """Positions of queries and keys, broadcast against each other: (Q,1) with (K) in a rectangle, (E) with (E) on edges.
 
     In a rectangle the last query stands where the last key stands, so that a query decoded behind a cache of keys
-    knows its own place. `offset` is what edges themselves add to a score, (…, E). `chosen` lists, for each leading
+    knows its own place. `offset` is what edges themselves add to a score, (…, E). `entries` lists, for each leading
     dimension, the entries that are kept (None: all). The tensors are made when they are asked for: many scores never ask.
     """
 
@@ -25,7 +25,7 @@ class Positions:
         *,
         rows: slice | Tensor = slice(None),
         columns: slice | Tensor = slice(None),
-        chosen: tuple[Tensor | None, ...] = (),
+        entries: tuple[Tensor | None, ...] = (),
         on_edges: bool = False,
         offset: Tensor | None = None,
         device: torch.device | None = None,
@@ -33,7 +33,7 @@ class Positions:
         self.queries = queries
         self.keys = keys
         self.leading = leading
-        self.chosen = chosen
+        self.entries = entries
         self.on_edges = on_edges
         self.offset = offset
         self._rows, self._columns, self._device = rows, columns, device
@@ -66,18 +66,18 @@ class Positions:
 
     def per_sample(self, value: Tensor) -> Tensor:
         """Align one value a sample, (B), (B,H), …, with the scores."""
-        return self.choose(value.reshape(*value.shape, *[1] * (self.leading - value.dim() + (1 if self.on_edges else 2))))
+        return self.select(value.reshape(*value.shape, *[1] * (self.leading - value.dim() + (1 if self.on_edges else 2))))
 
     def per_query(self, value: Tensor) -> Tensor:
         """Align one value a query, (…, Q) with samples first, with the scores."""
         value = value[..., self.rows]
         aligned = value.reshape(*value.shape[:-1], *[1] * (self.leading - value.dim() + 1), value.shape[-1])
-        return self.choose(aligned if self.on_edges else aligned[..., None])
+        return self.select(aligned if self.on_edges else aligned[..., None])
 
-    def choose(self, value: Tensor) -> Tensor:
-        """Keep the chosen samples and heads of a tensor that has the scores' leading dimensions, or broadcasts to them."""
+    def select(self, value: Tensor) -> Tensor:
+        """Keep the selected samples and heads of a tensor that has the scores' leading dimensions, or broadcasts to them."""
         trailing = 1 if self.on_edges else 2
-        for dimension, index in enumerate(self.chosen):
+        for dimension, index in enumerate(self.entries):
             place = value.dim() - trailing - self.leading + dimension
             if index is not None and place >= 0 and value.shape[place] > 1:
                 value = value.index_select(place, index)
