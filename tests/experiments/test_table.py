@@ -12,9 +12,9 @@ from saccade import recipes, systems
 from saccade.errors import UsageError
 from saccade.experiments import table
 from saccade.experiments.cell import Cell, minutes
+from saccade.experiments.table import Grid, Line, Row
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
-from saccade.experiments.table import Grid, Line, Row
 
 from .runs import StopAt, tiny
 
@@ -31,7 +31,7 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 TABLE = """
 about = "Two systems."
-metric = "exact"
+metric = "exact_match"
 recipe = "dates"
 
 [settings.model]
@@ -130,13 +130,13 @@ def test_documented_table_can_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (TABLE.replace('metric = "exact"', 'metrics = "exact"'), ("'metrics'", "did you mean 'metric'?")),
+        (TABLE.replace('metric = "exact_match"', 'metrics = "exact_match"'), ("'metrics'", "did you mean 'metric'?")),
         (TABLE.replace("words = [", "word = [", 1), ("[row 2]", "'word'", "did you mean 'words'?")),
         (TABLE.replace('"Longer"', '"As it IS"'), ("'As it is'", "'as-it-is'", "a name of its own")),
         (TABLE.replace('same_as = "As it is"', 'same_as = "As it"'), ("'As it'", "did you mean 'As it is'?")),
         (TABLE + 'words = ["train.steps=2"]', ("'As it was'", "same as another", "leave its words")),
         (TABLE.partition("[[row]]")[0], ("[[row]]", "got none")),
-        (TABLE.replace('metric = "exact"', 'metric = "exact"\nsplit = "tset"'), ("split", "'tset'")),
+        (TABLE.replace('metric = "exact_match"', 'metric = "exact_match"\nsplit = "tset"'), ("split", "'tset'")),
     ],
     ids=["key", "key of a row", "name twice", "same as none", "same with words", "no rows", "split"],
 )
@@ -216,7 +216,7 @@ def test_an_interrupted_cell_comes_to_the_same_scores(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("put_back")
 def test_other_settings_are_found_out(tmp_path: Path) -> None:
     Cell(tmp_path, "a", 0, tiny("train.steps=2")).complete("test", Quiet())
-    other = Cell(tmp_path, "a", 0, tiny("train.steps=3", "train.rate=0.02"))
+    other = Cell(tmp_path, "a", 0, tiny("train.steps=3", "train.learning_rate=0.02"))
     with pytest.raises(UsageError, match=r"train.steps: 2 → 3 and 1 more.*--fresh.*--out"):
         other.check()
     shutil.rmtree(tmp_path / "checkpoints")
@@ -233,7 +233,7 @@ def test_other_settings_are_found_out(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("put_back")
 def test_a_cell_that_is_begun_anew_and_interrupted_goes_on(tmp_path: Path) -> None:
-    settings = tiny("train.steps=5", "train.rate=0.02")
+    settings = tiny("train.steps=5", "train.learning_rate=0.02")
     whole = Cell(tmp_path / "whole", "a", 0, settings).complete("test", Quiet())
     before = Cell(tmp_path / "run", "a", 0, tiny("train.steps=2")).complete("test", Quiet())
     cell = Cell(tmp_path / "run", "a", 0, settings)
