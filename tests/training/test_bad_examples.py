@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from saccade.task import Task
 
 from saccade.data.examples import Bag, Example, Picture, Splits
 from saccade.errors import DataError
 from saccade.experiments.cell import scored
+from saccade.task import Task
 from saccade.training.bad_examples import learned
 from saccade.training.progress import Quiet
 from saccade.training.run import Run

@@ -15,7 +15,7 @@ from saccade.exchange.importing import import_marian
 from saccade.task import Task
 from saccade.trained import load
 from saccade.training import fresh as module
-from saccade.training.checkpoints import listing
+from saccade.training.checkpoints import listing, manifests
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
@@ -234,7 +234,7 @@ def test_killed_before_the_swap(when: str, tmp_path: Path, monkeypatch: pytest.M
         if when == "fit":
             monkeypatch.setattr(Task, "corpus", die)
         if when == "saving":
-            monkeypatch.setattr("saccade.training.checkpoints.store.manifests.write_all", die)
+            monkeypatch.setattr(manifests, "write_all", die)
         if when == "saved":
             monkeypatch.setattr(module, "take_place", die)
         train(tmp_path, NEW, Dying(), fresh=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from saccade.data.tensors import Batch
 
 from saccade.data.examples import PARTS
+from saccade.data.tensors import Batch
 from saccade.errors import DataError, UsageError
 from saccade.evaluation.metrics import Evaluation
 from saccade.kernels import runtime
@@ -292,30 +292,17 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
 def test_a_run_without_validation_data_trains_and_has_no_best(tmp_path: Path) -> None:
     (tmp_path / "my.tsv").write_text("".join(f"abc{n}\tcba{n}\n" for n in range(30)))
-    words = ["data.held_out=0", f"data.train={tmp_path / 'my.tsv'}", "train.steps=3", "train.threads=1", "model.hidden_size=8"]
+    words = [
+        "data.held_out=0",
+        f"data.train={tmp_path / 'my.tsv'}",
+        "train.steps=3",
+        "train.threads=1",
+        "model.hidden_size=8",
+    ]
     run = train(tmp_path / "run", resolve({"system": "bahdanau"}, words), Quiet())
     assert [line["event"] for line in lines(run.path)] == ["step"]
     assert not (run.path / "checkpoints" / "BEST").exists()
     assert run.model(run.task())[1].step == 3
-
-
-@pytest.mark.parametrize(
-    ("system", "kind"), [("han", "word"), ("atae_lstm", "word"), ("deep_sets", "word"), ("luong", "char")]
-)
-def test_a_system_takes_the_tokens_that_suit_it(system: str, kind: str) -> None:
-    assert resolve({"system": system}, ["data.train=my.tsv"]).tokens.kind == kind
-    assert resolve({"system": system}, ["data.train=my.tsv", "tokens.kind=bpe"]).tokens.kind == "bpe"
-    assert resolve({"system": system, "tokens": {"kind": "char"}}, ["data.train=my.tsv"]).tokens.kind == "char"
-
-
-def test_a_key_of_another_way_to_search_is_refused() -> None:
-    data = "data.train=my.tsv"
-    with pytest.raises(UsageError, match=r"^search\.beam: says nothing to search\.method=greedy; add search\.method=beam$"):
-        resolve({"system": "luong"}, [data, "search.beam=3"])
-    with pytest.raises(UsageError, match=r"add search\.method=sample"):
-        resolve({"system": "luong"}, [data, "search.method=beam", "search.top_k=3"])
-    assert resolve({"system": "luong"}, [data, "search.method=beam", "search.beam=3"]).search.beam == 3
-    assert resolve({"system": "luong", "search": {"method": "beam"}}, [data, "search.beam=3"]).search.beam == 3
 
 
 def test_compiling_is_told_in_the_first_step_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
