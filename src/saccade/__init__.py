@@ -18,7 +18,7 @@ _PLACES = {
     "Example": "saccade.data.examples",
     "Prediction": "saccade.writers.writer",
     "SaccadeError": "saccade.errors",
-    "Trace": "saccade.view.trace",
+    "Shown": "saccade.view.shown",
     "TrainedModel": "saccade.trained",
     "attend": "saccade.attention",
     "attend_edges": "saccade.attention",

@@ -94,6 +94,9 @@ class Task:
 
     def corpus(self, examples: Sequence[Example]) -> Corpus:
         """Examples as numbers."""
+        if hasattr(self.writer, "corpus"):  # which makes examples of its own
+            found: Corpus = self.writer.corpus(examples)
+            return found
         for _, problem in self.reader.flaws(examples):
             raise DataError(problem)
         return Corpus(self.reader.encode([example.input for example in examples]), self.writer.encode(examples))
@@ -101,7 +104,8 @@ class Task:
     def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
         """The index of each example that cannot be read or scored, and what is wrong with it."""
         found: dict[int, str] = {}
-        for side in (self.reader, self.writer):
+        # Examples of running text have no input of their own.
+        for side in (self.writer,) if hasattr(self.writer, "corpus") else (self.reader, self.writer):
             for index, problem in side.flaws(examples):
                 found.setdefault(index, problem)
         return iter(sorted(found.items()))
@@ -169,12 +173,23 @@ class Task:
             parts[owner].append(found[i])
         return [[self.writer.joined(same) for same in zip(*own, strict=False)] for own in parts]
 
+    def stream(self, model: Any, typed: Any, options: Options, splits: Load) -> Iterator[str]:
+        """The output for one input, piece by piece as it is decided."""
+        example = self.reader.parse(typed, splits)
+        if example is None:
+            raise DataError("there is nothing to go on from: the input is empty")
+        self.reader.check(example)
+        batch = Batch(self.reader.encode([example.input]).batch([0])).to(next(model.parameters()).device)
+        with torch.inference_mode():
+            return self.writer.stream(model.eval(), batch, options)
+
     def evaluate(self, model: Any, examples: Sequence[Example], options: Options, tick: Tick = _silent) -> Evaluation:
         """Scores of all examples and of each group, with the predictions that they are of."""
         if len(examples) == 0:
             raise DataError("expected examples to evaluate, got none")
         corpus = self.corpus(examples)
-        predictions = self.best(model, examples, options, targets=corpus.targets, tick=tick)
+        predicted = self.writer.PREDICTED
+        predictions = self.best(model, examples, options, targets=corpus.targets, tick=tick) if predicted else []
         scores = self.writer.score(examples, predictions, lambda indices: self.loss(model, corpus, indices))
         return Evaluation(scores, self.writer.signatures(), self.writer.details(examples, predictions), predictions)
 
@@ -201,9 +216,10 @@ class Task:
             found |= {i: replace((row or empty)[0], example=examples[i]) for i, row in zip(chosen, rows, strict=True)}
         return [found[i] for i in range(len(examples))]
 
-    def loss(self, model: Any, corpus: Corpus, indices: Sequence[int]) -> tuple[float, int]:
-        """The summed loss of these examples, and how many things they predict."""
+    def loss(self, model: Any, corpus: Corpus, indices: Sequence[int] | None) -> tuple[float, int]:
+        """The summed loss of these examples, or of all, and how many things they predict."""
         lengths = corpus.lengths
+        indices = range(len(lengths)) if indices is None else indices
         keys = lengths.reshape(len(lengths), -1).tolist()
         total, count = 0.0, 0
         device = next(model.parameters()).device

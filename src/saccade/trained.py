@@ -15,6 +15,7 @@ from saccade.search.config import MOST
 from saccade.task import Kinds, Task
 from saccade.training.bad_examples import usable
 from saccade.training.run import Run, Which
+from saccade.view.shown import Shown
 from saccade.view.trace import Trace
 from saccade.writers.writer import Options, Prediction, with_alternatives
 
@@ -119,6 +120,10 @@ class TrainedModel:
         except InputError as error:
             raise error.cause from None  # these are no lines of a file
 
+    def stream(self, text: Any, *, to: str | None = None, **search: Any) -> Iterator[str]:
+        """The output for one input, piece by piece as it is decided: for piece in model.stream("Once upon a time"): …"""
+        return self.task.stream(self.module, text, self.options(to, **search), lambda: self.splits)
+
     def evaluate(
         self,
         split: str | None = None,
@@ -166,7 +171,7 @@ class TrainedModel:
         found: Sequence[Example] = module.read(source, how)
         return found
 
-    def look(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Trace:
+    def look(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Shown:
         """Where the model looked, a scene for each input (and for each of n_best outputs); it draws itself in a notebook."""
         if not systems.attends(self.system, self.run.settings.model):
             what = f"{self.system}, as this run is configured, has no attention to show"
@@ -177,7 +182,7 @@ class TrainedModel:
             if example is None:
                 raise DataError("there is nothing to look at: the input is empty")
             scenes += [self.task.scene(self.module, example, one) for one in self.task.writer.shown(predictions)]
-        return Trace(self.system, scenes)
+        return Shown(Trace(self.system, scenes))
 
 
 def _listed(inputs: Any) -> tuple[bool, list[Any]]:

@@ -140,7 +140,7 @@ def test_reading_and_writing_are_looked_at_by_name(many: Path, capsys: pytest.Ca
     files = [word for suffix in ("svg", "png", "html", "trace") for word in ("-o", f"r.{suffix}")]
     assert here(["look", "many", "ax", "--to", "de", "--look", "layer 1, read", "--head", "1", *files], capsys).code == 0
     (scene,) = load(Path("r.trace")).scenes
-    assert scene.sides["before"].labels[0] == "<de>"
+    assert scene.axes["before"].labels[0] == "<de>"
     (look,) = (look for look in scene.looks if look.name == "layer 1, read")
     assert (look.queries, look.keys, look.weights.shape) == ("source", "source", (2, 2, 2))
     assert "layer 1, read" in Path("r.svg").read_text()

@@ -260,8 +260,8 @@ def test_look_into_files(place: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert Path("a.png").read_bytes().startswith(b"\x89PNG")
     assert "<!doctype html>" in Path("a.html").read_text().lower()
     scene = load(Path("a.trace")).scenes[0]
-    assert scene.sides["source"].labels == ["a", "x", "a"]
-    assert scene.looks[0].weights.shape == (1, len(scene.sides["target"].labels), 3)
+    assert scene.axes["source"].labels == ["a", "x", "a"]
+    assert scene.looks[0].weights.shape == (1, len(scene.axes["target"].labels), 3)
     assert scene.looks[0].weights.sum(-1) == pytest.approx(1, abs=1e-5)
     assert here("look run axa byb -o b.svg", capsys).out.split() == ["b-1.svg", "b-2.svg"]
 

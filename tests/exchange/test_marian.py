@@ -121,7 +121,7 @@ def test_a_source_ends_as_its_tokenizer_ends_it(tmp_path: Path) -> None:
     assert trained.run.settings.task.source_ends == "end"
     assert all(row[-1] == END for row in sources(trained))
     scene = trained.look(["w1 w2"]).scenes[0]
-    assert scene.sides["source"].labels == ["w1", "w2", "</s>"]
+    assert scene.axes["source"].labels == ["w1", "w2", "</s>"]
     assert scene.looks[0].weights.shape[-1] == 3
 
 

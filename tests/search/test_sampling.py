@@ -117,7 +117,8 @@ def test_an_endless_temperature_is_uniform_over_what_is_possible() -> None:
 
 def plain_sample(writer: TableWriter, place: int, sample: int, config: Config, prompt: list[int]) -> tuple[list[int], float]:
     """One text drawn as it is defined: token by token, in lists, with the same random numbers."""
-    source, text, total = _source(config.seed, place, sample), [], 0.0
+    source, total = _source(config.seed, place, sample), 0.0
+    text: list[int] = []
     for _ in range(config.max_length):
         own = writer.log_probs(place, [*prompt, *text]).double().tolist()
         values = [value * (config.repetition_penalty if token in (*prompt, *text) else 1) for token, value in enumerate(own)]

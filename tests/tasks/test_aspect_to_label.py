@@ -95,7 +95,7 @@ def test_a_picture_shades_the_sentence_and_names_the_aspect() -> None:
     (found,) = task.predict(model(task), [PAIRS[1].source], SearchConfig(), looks=True)
     (scene,) = task.scenes(PAIRS[1].source, found, "word")
     check(scene)
-    assert scene.sides["text"].labels == ["good", "food", "but", "bad", "service"]
+    assert scene.axes["text"].labels == ["good", "food", "but", "bad", "service"]
     assert scene.notes["aspect"] == "service"
     assert scene.title.endswith("good food but bad service | service")
 

@@ -82,7 +82,7 @@ def test_a_picture_shows_words_and_sentences() -> None:
     _, (found, *_) = task.predict(made, [GOOD, BAD], SearchConfig(), looks=True)
     (scene,) = task.scenes(BAD, [found], "word")
     check(scene)
-    assert {name: side.kind for name, side in scene.sides.items()} == {
+    assert {name: side.kind for name, side in scene.axes.items()} == {
         "text": "words",
         "sentences": "sentences",
         "label": "label",
@@ -92,12 +92,12 @@ def test_a_picture_shows_words_and_sentences() -> None:
     assert (sentences.name, sentences.queries, sentences.keys) == ("sentences", "label", "sentences")
     assert sentences.weights.shape == (1, 1, 8)
     assert sentences.weights.sum() == pytest.approx(1, abs=1e-5)
-    assert words.weights.shape == (1, 8, len(scene.sides["text"].labels))
+    assert words.weights.shape == (1, 8, len(scene.axes["text"].labels))
     np.testing.assert_allclose(words.weights.sum(-1), 1, atol=1e-5)
     assert ((words.weights[0] > 0).sum(0) == 1).all()  # each word is of one sentence
-    first = scene.sides["text"].labels[:3]
+    first = scene.axes["text"].labels[:3]
     assert first == ["terrible", "value", "."]
     assert (words.weights[0, 0] > 0).sum() == 3
-    assert scene.sides["sentences"].labels[0] == "terrible value ."
+    assert scene.axes["sentences"].labels[0] == "terrible value ."
     with pytest.raises(DataError, match="no tokens"):
         task.scenes(" ", [found], "word")

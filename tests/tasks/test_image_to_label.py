@@ -124,7 +124,7 @@ def test_gates_become_a_scene() -> None:
         ("stage 2 block 1", "label", "8 channels"),
     ]
     assert [look.weights.shape for look in scene.looks] == [(1, 1, 4), (1, 1, 8)]
-    assert scene.sides["8 channels"].labels == [str(number) for number in range(8)]
+    assert scene.axes["8 channels"].labels == [str(number) for number in range(8)]
     assert all(look.weights.min() > 0 and look.weights.max() < 1 for look in scene.looks)
     with pytest.raises(DataError, match="nothing to look at"):
         task.scenes(" ", found, "char")

@@ -95,7 +95,7 @@ def test_a_picture_shows_the_neighborhood(edge_features: bool) -> None:
         (found,) = task.predict(made, [name], SearchConfig(), looks=True)
         (scene,) = task.scenes(name, found, "")
         check(scene)
-        assert scene.sides["neighbors"].labels == around
+        assert scene.axes["neighbors"].labels == around
         assert [look.name for look in scene.looks] == ["layer 1", "layer 2"]
         for look in scene.looks:
             assert look.weights.shape == (2, 1, len(around))

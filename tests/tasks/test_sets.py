@@ -159,8 +159,8 @@ def test_bags_are_asked_for_by_their_number() -> None:
         task.corpus(bags())
     side = task.items.side(found[3])
     assert side.kind == "instances"
-    assert side.pictures is not None
-    assert side.pictures.shape == (4, 6, 6)
+    assert side.images is not None
+    assert side.images.shape == (4, 6, 6)
 
 
 # The odd one
@@ -186,7 +186,7 @@ def test_the_odd_one_is_learned_and_shown() -> None:
     assert (best[0].text, empty[0].text) == ("2", "")
     scene = task.scenes("test#2", best, "")[0]
     check(scene)
-    assert scene.sides["set"].labels == ["0", "1", "2 *", "3"]
+    assert scene.axes["set"].labels == ["0", "1", "2 *", "3"]
     assert scene.looks[0].weights.sum() == pytest.approx(1, abs=1e-5)
     assert int(scene.looks[0].weights.argmax()) == 2
     with pytest.raises(DataError, match=r"expected test#0 to test#11"):
@@ -267,5 +267,5 @@ def test_the_words_that_belong_are_shown(shop: tuple[sets_to_words.Task, set_exp
     (best,) = task.predict(model, ["dog"], GREEDY, looks=True)
     (scene,) = task.scenes("dog", best, "word")
     check(scene)
-    assert scene.sides["words"].labels[0] == "bone"
+    assert scene.axes["words"].labels[0] == "bone"
     assert list(scene.looks[0].weights[0, 0, :4]) == sorted(scene.looks[0].weights[0, 0, :4], reverse=True)

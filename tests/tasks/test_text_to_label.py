@@ -135,7 +135,7 @@ def test_a_picture_says_how_much_each_word_was() -> None:
     assert len(scenes) == 2
     for scene in scenes:
         check(scene)
-        assert scene.sides["text"].labels == ["the", "end", "is", "good"]
+        assert scene.axes["text"].labels == ["the", "end", "is", "good"]
         assert scene.looks[0].weights.sum() == pytest.approx(1, abs=1e-5)
     (beside, _) = task.predict(made, [text, PAIRS[1].source], SearchConfig(), looks=True)
     torch.testing.assert_close(beside[0].looks["pool"], found[0].looks["pool"], atol=1e-5, rtol=1e-5)

@@ -415,7 +415,7 @@ def test_scenes_show_what_was_read_and_written(kind: Literal["char", "word", "bp
     assert len(scenes) == 3
     for scene, one in zip(scenes, best, strict=True):
         check(scene)
-        source, target = scene.sides["source"], scene.sides["target"]
+        source, target = scene.axes["source"], scene.axes["target"]
         assert (source.kind, target.kind) == (places, places)
         assert list(source.labels) == task.source.pieces(text)
         assert list(target.labels) == one.labels
@@ -458,7 +458,7 @@ def test_scenes_show_reading_and_what_was_written_before(starts: str) -> None:
             ("layer 2, read", ("source", "source")),
         ]
         start = "<en>" if starts == "group" else "<s>"
-        assert list(scene.sides["before"].labels) == [start, *one.labels[:-1]]
+        assert list(scene.axes["before"].labels) == [start, *one.labels[:-1]]
         for look in scene.looks:
             assert look.weights.shape[0] == 4
             assert look.weights.sum(-1) == pytest.approx(1, abs=1e-5)
@@ -479,8 +479,8 @@ def test_characters_are_labeled_one_by_one() -> None:
     task = fitted()
     (best,) = task.predict(model(task), iter(["Haus é"]), GREEDY, looks=True)
     (scene,) = task.scenes("Haus é", best, "char")
-    assert list(scene.sides["source"].labels) == list("Haus é")
-    assert list(scene.sides["target"].labels)[: len(best[0].text)] == list(best[0].text)
+    assert list(scene.axes["source"].labels) == list("Haus é")
+    assert list(scene.axes["target"].labels)[: len(best[0].text)] == list(best[0].text)
 
 
 def test_right_is_what_the_words_spell(monkeypatch: pytest.MonkeyPatch) -> None:

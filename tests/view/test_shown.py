@@ -1,207 +1,140 @@
-"""What is shown are the weights, to the digits, levels and colors that each form has: read back here by other means."""
+"""A trace that draws itself: files by their suffix, the terminal, and a notebook."""
 
 import base64
 import json
-import math
-import re
-import struct
+import os
+from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from saccade.view import bars, colors, html, neighborhood, scene, terminal, trace_file
-from saccade.view.html import html as page
-from saccade.view.screen import this_screen
-from saccade.view.trace import Look, Scene, Side, Trace
+from saccade.errors import DataError, UnknownName, UsageError
+from saccade.view import Scene, Shown, load
 
-DICE = np.random.default_rng(0)
+from .traces import HOSTILE, bag, caption, edges, glimpses, hostile, plain, trace
 
-
-def weights(kind: str, heads: int = 2, rows: int = 5, columns: int = 7) -> Any:
-    """Numbers between 0 and 1, of a narrow range, of both signs, tiny, or all alike."""
-    drawn = DICE.random((heads, rows, columns))
-    made = {
-        "shares": drawn / drawn.sum(-1, keepdims=True),
-        "narrow": 0.25 + 1e-4 * drawn,
-        "signed": 20 * drawn - 10,
-        "tiny": 1e-30 * drawn,
-        "alike": np.full_like(drawn, 0.125),
-    }
-    return made[kind].astype(np.float32)
+SVG = "{http://www.w3.org/2000/svg}"
 
 
-def made(numbers: Any) -> Scene:
-    sides = {"read": Side("words", [f"k{i}" for i in range(numbers.shape[2])])}
-    sides["written"] = Side("words", [f"q{i}" for i in range(numbers.shape[1])])
-    return Scene("a title", sides, [Look("first", "written", "read", numbers), Look("other", "written", "read", -numbers)])
+def texts(drawing: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(drawing).iter(f"{SVG}text")]
 
 
-KINDS = pytest.mark.parametrize("kind", ["shares", "narrow", "signed", "tiny", "alike"])
+def test_the_suffix_chooses_the_file(tmp_path: Path) -> None:
+    one, two = trace(), trace(plain("first"), plain("second"))
+    starts = {"svg": b"<svg", "png": b"\x89PNG", "html": b"<!doctype html>"}
+    for suffix, start in starts.items():
+        assert Shown(one).save(tmp_path / f"a.{suffix}") == [tmp_path / f"a.{suffix}"]
+        assert (tmp_path / f"a.{suffix}").read_bytes().startswith(start)
+    assert load(Shown(two).save(tmp_path / "b.TRACE")[0]).scenes[1].title == "second"
+    assert Shown(two).save(str(tmp_path / "b.svg")) == [tmp_path / "b-1.svg", tmp_path / "b-2.svg"]
+    assert "second" in texts((tmp_path / "b-2.svg").read_text(encoding="utf-8"))
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
 
 
-def one(pattern: str, text: str) -> str:
-    """What stands in the brackets of a pattern."""
-    found = re.search(pattern, text, re.DOTALL)
-    assert found is not None
-    return str(found.group(1))
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"ends in \.svg, \.png, \.html, \.json, \.trace, \.safetensors, got \.gif"):
+        Shown(trace()).save(tmp_path / "a.gif")
+    for place in (tmp_path / "none" / "a.svg", "\x00.html"):
+        with pytest.raises(DataError, match=r"cannot be written") as caught:
+            Shown(trace()).save(place)
+        assert str(caught.value).isprintable()
+    (tmp_path / "full.png").mkdir()
+    with pytest.raises(DataError, match=r"full\.png: cannot be written"):
+        Shown(trace()).save(tmp_path / "full.png")
+    with pytest.raises(UnknownName):
+        Shown(trace(plain(), hostile()), look="cross").save(tmp_path / "a.svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["full.png"]
 
 
-def ramp(share: float) -> list[int]:
-    """The color so far along the anchors, channel by channel."""
-    place = share * (len(colors.ANCHORS) - 1)
-    low = min(int(place), len(colors.ANCHORS) - 2)
-    pairs = zip(colors.ANCHORS[low], colors.ANCHORS[low + 1], strict=True)
-    return [round(float(a + (b - a) * (place - low))) for a, b in pairs]
+def test_an_old_file_survives_a_failed_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.svg"
+    path.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match=r"a\.svg: cannot be written \(No space left on device\)"):
+        Shown(trace()).save(path)
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.svg", "old")]
 
 
-def embedded(text: str) -> Any:
-    """The data in a page."""
-    return json.loads(one(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text))
+@pytest.mark.parametrize("scene", [plain(), bag(4), caption(), glimpses(), edges()])
+def test_printing_gives_the_terminal_s_drawing(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = Shown(trace(scene))
+    print(shown)
+    printed = capsys.readouterr().out
+    assert scene.title in printed
+    assert printed.rstrip("\n") == str(shown) == shown.terminal()
+    assert f"looks: '{scene.looks[0].name}'" in repr(shown)
+    both = Shown(trace(scene, scene)).terminal(color=False, width=60)
+    assert both.count(scene.title) == 2
 
 
-def unpacked(look: dict[str, Any]) -> Any:
-    """The weights as the page has them, (H, Q, K), one number after the other."""
-    size, letter = (2, "H") if look["bits"] == 16 else (1, "B")
-    step = (look["high"] - look["low"]) / (2 ** look["bits"] - 1)
-    heads = []
-    for text in look["weights"]:
-        raw = base64.b64decode(text)
-        heads.append([look["low"] + step * whole for whole in struct.unpack(f"<{len(raw) // size}{letter}", raw)])
-    return np.array(heads).reshape(-1, *look["shape"])
+def test_weights_are_arrays() -> None:
+    shown = Shown(trace(plain(), plain()))
+    assert shown.looks == ["cross", "self"]
+    assert np.allclose(shown.weights()[0], [0.625, 0, 0, 0.25])
+    assert np.allclose(shown.weights(head=1)[0], [0.25, 0, 0, 0.5])
+    assert shown.weights("self", scene=1).shape == (4, 4)
+    assert np.allclose(Shown(trace(), "cross", 1).weights()[0], [0.25, 0, 0, 0.5])
+    with pytest.raises(UnknownName, match="did you mean 'cross'"):
+        shown.weights("crss")
+    with pytest.raises(UnknownName, match="did you mean 'cross'"):
+        Shown(trace(), "crss")
+    with pytest.raises(UsageError, match="scene from 0 to 1, got scene 2"):
+        shown.weights(scene=2)
+    with pytest.raises(UsageError, match="it has places, but no weights"):
+        Shown(trace(glimpses())).weights()
 
 
-@KINDS
-@pytest.mark.parametrize("bits", [8, 16])
-def test_a_page_holds_every_weight(kind: str, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As near as half a step of the whole numbers between the smallest and the largest."""
-    monkeypatch.setattr(html, "FINE", 5 * 7 if bits == 16 else 5 * 7 - 1)
-    numbers = weights(kind)
-    looks = embedded(page(Trace("s", [made(numbers)])))["scenes"][0]["looks"]
-    for look, wanted in zip(looks, (numbers, -numbers), strict=True):
-        assert look["bits"] == bits
-        assert (look["low"], look["high"]) == (float(wanted.min()), float(wanted.max()))
-        half = (look["high"] - look["low"]) / (2**bits - 1) / 2
-        np.testing.assert_allclose(unpacked(look), wanted.astype(float), atol=half * 1.0001 + 1e-45, rtol=0)
-        assert unpacked(look).argmax() == wanted.argmax()
+def test_json_holds_every_number(tmp_path: Path) -> None:
+    (path,) = Shown(trace(plain(), edges(), glimpses(), caption(), bag(2), hostile())).save(tmp_path / "a.json")
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert (told["format"], told["version"], told["system"]) == ("saccade-trace", 2, "dates")
+    first, ring, digit, image, images, _ = told["scenes"]
+    assert np.array_equal(first["looks"][0]["weights"], plain().looks[0].weights)
+    assert np.array_equal(ring["looks"][0]["edges"], edges().looks[0].edges)  # type: ignore[arg-type]
+    assert np.array_equal(digit["looks"][0]["places"], glimpses().looks[0].places)  # type: ignore[arg-type]
+    assert image["axes"]["image"]["image"].startswith("data:image/png;base64,")
+    assert len(images["axes"]["bag"]["images"]) == 2
 
 
-@KINDS
-def test_a_file_holds_every_bit(kind: str, tmp_path: Path) -> None:
-    numbers = weights(kind)
-    trace_file.save(Trace("s", [made(numbers)]), tmp_path / "t.safetensors")
-    for look, wanted in zip(trace_file.load(tmp_path / "t.safetensors").scenes[0].looks, (numbers, -numbers), strict=True):
-        assert look.weights.dtype == np.float32
-        assert look.weights.tobytes() == wanted.tobytes()
-    raw = (tmp_path / "t.safetensors").read_bytes()
-    size = struct.unpack("<Q", raw[:8])[0]
-    header = json.loads(raw[8 : 8 + size])
-    first, last = header["0.0"]["data_offsets"]
-    assert raw[8 + size + first : 8 + size + last] == numbers.tobytes()
+class Frames(HTMLParser):
+    """The frames of a piece of HTML, and every other tag."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.frames: list[dict[str, str | None]] = []
+        self.others: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "iframe":
+            self.frames.append(dict(attrs))
+        else:
+            self.others.append(tag)
 
 
-def shown(numbers: Any, head: int | None) -> Any:
-    """What a picture is of, as plain loops have it: a head, or the mean of all."""
-    heads = [head] if head is not None else range(len(numbers))
-    return np.array([[math.fsum(float(numbers[h][q][k]) for h in heads) / len(heads) for k in range(7)] for q in range(5)])
+@pytest.mark.parametrize("scene", [plain(), hostile(), caption(), glimpses()])
+def test_a_notebook_gets_one_frame_and_nothing_else(scene: Scene, tmp_path: Path) -> None:
+    shown = Shown(trace(scene))
+    (page,) = shown.save(tmp_path / "a.html")
+    found = Frames(shown._repr_html_() + shown._repr_html_())  # several on one page
+    assert found.others == []
+    assert [frame["srcdoc"] for frame in found.frames] == [page.read_text(encoding="utf-8")] * 2
+    assert all("allow-same-origin" not in (frame["sandbox"] or "") for frame in found.frames)
+    assert HOSTILE[0] not in shown._repr_html_()
 
 
-def levels(values: Any) -> Any:
-    """Numbers as shares of the way from the smallest to the largest; in the middle if they are alike."""
-    low, high = values.min(), values.max()
-    return (values - low) / (high - low) if high > low else np.full(values.shape, np.nan)
-
-
-@pytest.mark.parametrize("kind", ["shares", "narrow", "signed", "tiny"])
-@pytest.mark.parametrize("head", [None, 0, 1])
-def test_cells_of_svg_have_the_colors_of_their_weights(kind: str, head: int | None) -> None:
-    numbers = weights(kind)
-    drawn = scene.svg(matrix(numbers), head=head)
-    cells = one(r'<g transform="[^"]*" shape-rendering="crispEdges">(.*?)</g>', drawn)
-    found: dict[tuple[int, int], str] = {}
-    for path in re.findall(r"<path [^>]*>", cells):
-        for column, row, size in re.findall(r"M(\d+) (\d+)h(\d+)", path):
-            for step in range(int(size)):
-                found[int(row), int(column) + step] = one(r'fill="(#\w+)"', path)
-    unit = levels(shown(numbers, head))
-    assert len(found) == unit.size
-    for place, fill in found.items():
-        color = [int(fill[i : i + 2], 16) for i in (1, 3, 5)]
-        assert color == pytest.approx(ramp(unit[place]), abs=10), place  # there are fewer colors than numbers
-
-
-def matrix(numbers: Any) -> Scene:
-    """A scene that is drawn as a matrix."""
-    given = made(numbers)
-    sides = {name: Side("characters", side.labels) for name, side in given.sides.items()}
-    return Scene(given.title, sides, given.looks)
-
-
-@pytest.mark.parametrize("kind", ["shares", "narrow", "signed"])
-@pytest.mark.parametrize("head", [None, 1])
-def test_cells_of_the_terminal_have_the_shades_of_their_weights(kind: str, head: int | None) -> None:
-    numbers = weights(kind)
-    drawn = scene.terminal(matrix(numbers), head=head, color=False, width=100)
-    shades = this_screen(False, 100).glyphs.shades
-    values = shown(numbers, head)
-    unit = levels(values)
-    for row in range(5):
-        (line,) = [line for line in drawn.splitlines() if re.match(rf"\s*q{row}\b", line)]
-        cells = line[line.index(f"q{row}") + 2 :].strip("│| ")
-        wanted = "".join(shades[min(int(share * len(shades)), len(shades) - 1)] * 2 for share in unit[row])
-        assert wanted.strip() in line, cells
-    assert f"min {values.min():.2g} " in drawn
-    assert f"max {values.max():.2g}" in drawn
-
-
-@pytest.mark.parametrize("color", [False, True])
-def test_colors_of_the_terminal_are_those_of_the_weights(color: bool) -> None:
-    numbers = weights("shares")
-    drawn = terminal.heatmap(numbers[0], color=color, width=100)
-    assert ("\x1b[48;2;" in drawn) == color
-    if color:
-        lines = [line for line in drawn.splitlines() if "\x1b[48;2;" in line][:5]
-        wanted = levels(numbers[0].astype(float))
-        for line, row in zip(lines, wanted, strict=True):
-            runs = re.findall(r"\x1b\[48;2;(\d+);(\d+);(\d+)m( +)", line)
-            found = [tuple(map(int, run[:3])) for run in runs for _ in range(len(run[3]) // 2)]
-            assert np.array(found) == pytest.approx(np.array([ramp(share) for share in row]), abs=1)
-
-
-NUMBERS = [0.0, 0.12345, 0.9996, 1.0, 0.00049, 1e-12, -0.25, 12.3456, 123456.0]
-TOLD = ["0.000", "0.123", "1.000", "1.000", "4.9e-04", "1.0e-12", "-0.250", "12.346", "1.2e+05"]
-
-
-def test_bars_tell_their_weights() -> None:
-    assert [bars.told(number) for number in NUMBERS] == TOLD
-    names = [f"n{place}" for place in range(len(NUMBERS))]
-    screen = this_screen(False, 90)
-    lines = bars.terminal(names, NUMBERS, screen).splitlines()
-    assert [line.split()[:2] for line in lines] == [list(pair) for pair in zip(names, TOLD, strict=True)]
-
-
-def test_bars_are_as_long_as_their_weights() -> None:
-    numbers = DICE.random(8).tolist()
-    names = [f"n{place}" for place in range(8)]
-    screen = this_screen(False, 200)
-    full = screen.glyphs.shades[-1]
-    sizes = [line.count(full) for line in bars.terminal(names, numbers, screen).splitlines()]
-    room = 200 - 2 - 5 - 5
-    assert sizes == [round(room * number / max(numbers)) for number in numbers]
-    drawn = bars.svg(names, numbers, "t", [], "things")
-    tall = [float(one(r'height="([\d.]+)"', rect)) for rect in re.findall(r"<rect [^>]*>", drawn)[-8:]]
-    assert tall == pytest.approx([max(tall) * number / max(numbers) for number in numbers], abs=0.02)
-    assert f">{max(numbers):.3f}<" in drawn
-
-
-def test_neighbors_tell_their_weights() -> None:
-    numbers = [0.1234, 0.3456, 0.0501, 0.4809]
-    names = ["own", "one", "two", "three"]
-    drawn = re.sub(r"<[^>]*>", "|", neighborhood.svg(names, numbers, "t"))
-    assert "itself 0.123" in drawn
-    for name, number in zip(names[1:], numbers[1:], strict=True):
-        assert f"{name} {number:.3f}" in drawn
-    listed = neighborhood.terminal(names, numbers, this_screen(False, 90)).splitlines()
-    told = {words[-2]: words[-1] for line in listed if len(words := re.findall(r"[\w.]+", line)) >= 2}
-    assert {name: told[name] for name in names[1:]} == {"one": "0.346", "two": "0.050", "three": "0.481"}
+def test_an_editor_chooses_among_text_image_and_page() -> None:
+    bundle = Shown(trace())._repr_mimebundle_()
+    assert list(bundle) == ["text/plain", "image/png", "text/html"]
+    assert bundle["text/plain"].startswith("ab → xyz")
+    assert "\x1b" not in bundle["text/plain"]
+    assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
+    assert bundle["text/html"].startswith("<iframe")
+    json.dumps(bundle)

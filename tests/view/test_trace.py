@@ -1,196 +1,17 @@
-"""Traces: what is saved comes back, and what is damaged, foreign or does not fit is refused in one line."""
+"""Traces in memory: what fits together, what is refused in one line, and the matrix of a look."""
 
 import dataclasses
-import json
-import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load as unpacked
-from safetensors.numpy import save as packed
 
-from saccade.errors import DataError
-from saccade.view.trace import Look, Scene, Side, Trace, check
-from saccade.view.trace_file import encode, load, save
+from saccade.errors import DataError, UsageError
+from saccade.view.trace import NO_WEIGHTS, Axis, Look, Scene, check, matrix
+from saccade.view.trace_file import save
 
-from .traces import bag, hostile, plain, trace
-
-Header = dict[str, Any]
-
-
-def header(content: bytes) -> Header:
-    (length,) = struct.unpack("<Q", content[:8])
-    table = json.loads(content[8 : 8 + length])
-    return json.loads(table["__metadata__"]["saccade"])  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize("scene", [plain(), hostile()], ids=["plain", "hostile"])
-def test_what_is_saved_comes_back(scene: Scene, tmp_path: Path) -> None:
-    save(Trace("dates", [scene, plain("second")]), tmp_path / "a.trace")
-    back = load(tmp_path / "a.trace")
-    assert (back.system, back.scenes[1].title) == ("dates", "second")
-    found = back.scenes[0]
-    assert (found.title, found.notes) == (scene.title, scene.notes)
-    assert {name: (side.kind, list(side.labels)) for name, side in found.sides.items()} == {
-        name: (side.kind, list(side.labels)) for name, side in scene.sides.items()
-    }
-    for one, other in zip(found.looks, scene.looks, strict=True):
-        assert (one.name, one.queries, one.keys) == (other.name, other.queries, other.keys)
-        assert np.array_equal(one.weights, other.weights)
-
-
-def test_pictures_and_grids_come_back_and_are_kept_once(tmp_path: Path) -> None:
-    scene = bag(6, (2, 3))
-    pictures = scene.sides["bag"].pictures
-    assert pictures is not None
-    save(trace(scene, dataclasses.replace(scene, title="second"), bag(4), plain()), tmp_path / "a.trace")
-    back = load(tmp_path / "a.trace").scenes
-    for found in back[:2]:
-        side = found.sides["bag"]
-        assert side.pictures is not None
-        assert np.array_equal(side.pictures, pictures)
-        assert side.grid == (2, 3)
-    assert back[2].sides["bag"].grid is None
-    assert back[3].sides["source"].pictures is None
-    stored = unpacked((tmp_path / "a.trace").read_bytes())
-    assert sorted(name for name in stored if name.startswith("pictures")) == ["pictures.0", "pictures.1"]
-    assert "pictures" not in json.dumps(header(encode(trace())))  # a file without them is what it always was
-
-
-def test_arrays_in_any_memory_order_are_saved_right(tmp_path: Path) -> None:
-    weights = np.arange(12, dtype=np.float32).reshape(1, 4, 3).transpose(0, 2, 1)
-    sides = {"rows": Side("words", list("abc")), "columns": Side("words", list("wxyz"))}
-    save(trace(Scene("t", sides, [Look("l", "rows", "columns", weights)])), tmp_path / "a.trace")
-    assert np.array_equal(load(tmp_path / "a.trace").scenes[0].looks[0].weights, weights)
-
-
-def test_the_file_is_what_its_description_says() -> None:
-    content = encode(trace())
-    assert header(content)["scenes"][0]["looks"][0] == {
-        "name": "cross",
-        "queries": "written",
-        "keys": "source",
-        "weights": "0.0",
-    }
-    assert {name: array.dtype for name, array in unpacked(content).items()} == {"0.0": np.float32, "0.1": np.float32}
-    assert content == encode(trace())
-
-
-def rewritten(change: Callable[[Header, dict[str, Any]], None], *scenes: Scene) -> bytes:
-    """The file of a good trace, with its header or its arrays changed."""
-    content = encode(trace(*scenes))
-    told, arrays = header(content), unpacked(content)
-    change(told, arrays)
-    return packed(arrays, metadata={"saccade": json.dumps(told)})
-
-
-def put(*path: str | int, value: Any) -> Callable[[Header, dict[str, Any]], None]:
-    def change(told: Any, _: dict[str, Any]) -> None:
-        for key in path[:-1]:
-            told = told[key]
-        told[path[-1]] = value
-
-    return change
-
-
-def array(value: Any) -> Callable[[Header, dict[str, Any]], None]:
-    return lambda _, arrays: arrays.update({"0.0": value})
-
-
-def pictured(change: Callable[[Header, dict[str, Any]], None]) -> bytes:
-    return rewritten(change, bag(6, (2, 3)))
-
-
-def drawn(value: Any) -> Callable[[Header, dict[str, Any]], None]:
-    return lambda _, arrays: arrays.update({"pictures.0": value})
-
-
-BROKEN: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "damaged"),
-    "text": (b"a,b,c\n1,2,3\n" * 50, "damaged"),
-    "cut in the arrays": (encode(trace())[:-9], "damaged"),
-    "cut in the table": (encode(trace())[:60], "damaged"),
-    "foreign": (packed({"w": np.zeros(3)}), "not a trace"),
-    "header is no JSON": (packed({}, metadata={"saccade": "{"}), "not JSON"),
-    "header is a list": (packed({}, metadata={"saccade": "[]"}), "expected format 'saccade-trace'"),
-    "deep nesting": (packed({}, metadata={"saccade": "[" * 100_000}), "not JSON"),
-    "newer": (rewritten(put("version", value=2)), "version '2', expected 1"),
-    "no version": (rewritten(put("version", value=True)), "version 'True', expected 1"),
-    "no scenes": (rewritten(put("scenes", value=[])), "at least one scene"),
-    "scenes are no list": (rewritten(put("scenes", value={})), "expected 'scenes' as list, got dict"),
-    "scene is a number": (rewritten(put("scenes", 0, value=3)), "must be a JSON object, got int"),
-    "no system": (rewritten(put("system", value=None)), "expected 'system' as str"),
-    "no looks": (rewritten(put("scenes", 0, "looks", value=[])), "scene 1: a scene needs at least one look"),
-    "array missing": (rewritten(lambda _, arrays: arrays.pop("0.1")), "array '0.1' is missing"),
-    "side missing": (
-        rewritten(put("scenes", 0, "looks", 0, "keys", value="sauce")),
-        "no side is named 'sauce'; sides: 'source', 'written'",
-    ),
-    "labels too few": (rewritten(put("scenes", 0, "sides", "source", "labels", value=["a"])), "3 queries, 1 keys"),
-    "label is a number": (rewritten(put("scenes", 0, "sides", "source", "labels", 2, value=7)), "label 2: expected text"),
-    "note is a list": (rewritten(put("scenes", 0, "notes", "score", value=[1])), "note 'score': expected a text or"),
-    "note is not a number": (rewritten(put("scenes", 0, "notes", "score", value=float("nan"))), "not JSON"),
-    "two of a name": (rewritten(put("scenes", 0, "looks", 1, "name", value="cross")), "two looks are named 'cross'"),
-    "NaN": (rewritten(array(np.full((1, 3, 4), np.nan, np.float32))), "finite weights"),
-    "matrix": (rewritten(array(np.zeros((3, 4), np.float32))), r"got (3, 4)"),
-    "whole numbers": (rewritten(array(np.zeros((1, 3, 4), np.int32))), "float32 array, got int32"),
-    "pictures missing": (pictured(lambda _, arrays: arrays.pop("pictures.0")), "array 'pictures.0' is missing"),
-    "pictures are no name": (pictured(put("scenes", 0, "sides", "bag", "pictures", value=3)), "expected 'pictures' as str"),
-    "pictures of floats": (pictured(drawn(np.zeros((6, 4, 5), np.float32))), "uint8 array, got float32"),
-    "pictures of four colors": (
-        pictured(drawn(np.zeros((6, 4, 5, 4), np.uint8))),
-        "(places, height, width, 3), got (6, 4, 5, 4)",
-    ),
-    "pictures of nothing": (pictured(drawn(np.zeros((6, 0, 5), np.uint8))), "got (6, 0, 5)"),
-    "pictures too few": (pictured(drawn(np.zeros((5, 4, 5), np.uint8))), "expected 6 pictures, one per label, got 5"),
-    "grid of others": (
-        pictured(put("scenes", 0, "sides", "bag", "grid", value=[3, 3])),
-        "grid of 6 places, one per label, got 3",
-    ),
-    "grid of one side": (
-        pictured(put("scenes", 0, "sides", "bag", "grid", value=[6])),
-        "expected a grid of (rows, columns)",
-    ),
-    "grid of words": (
-        pictured(put("scenes", 0, "sides", "bag", "grid", value=["2", True])),
-        "expected a grid of (rows, columns)",
-    ),
-    "grid is a number": (pictured(put("scenes", 0, "sides", "bag", "grid", value=6)), "expected 'grid' as list, got int"),
-    "no heads": (rewritten(array(np.zeros((0, 3, 4), np.float32))), "at least 1 head"),
-}
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_a_bad_file_is_refused_in_one_line_that_names_it(kind: str, tmp_path: Path) -> None:
-    content, said = BROKEN[kind]
-    path = tmp_path / "bad.trace"
-    path.write_bytes(content)
-    with pytest.raises(DataError) as caught:
-        load(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert said in str(caught.value)
-    assert str(caught.value).isprintable()
-
-
-def test_no_file_and_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
-        load(tmp_path / "none.trace")
-    with pytest.raises(DataError, match="is a directory"):
-        load(tmp_path)
-
-
-def test_every_byte_of_the_table_may_be_damaged(tmp_path: Path) -> None:
-    """Whatever one flipped byte makes of the file: a trace, or a DataError; nothing else."""
-    content, path = encode(trace()), tmp_path / "flipped.trace"
-    for place in range(0, struct.unpack("<Q", content[:8])[0], 7):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 0x11]) + content[place + 1 :])
-        try:
-            load(path)
-        except DataError as error:
-            assert str(error).isprintable()  # noqa: PT017 - either outcome is right
+from .traces import bag, caption, edges, glimpses, plain, trace
 
 
 def test_memory_is_checked_like_files(tmp_path: Path) -> None:
@@ -203,6 +24,94 @@ def test_memory_is_checked_like_files(tmp_path: Path) -> None:
         save(trace(wrong), tmp_path / "a.trace")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(DataError, match="write list"):
-        check(dataclasses.replace(scene, sides={"source": Side("characters", "abcd"), "written": scene.sides["written"]}))
+        check(dataclasses.replace(scene, axes={"source": Axis("characters", "abcd"), "written": scene.axes["written"]}))
     with pytest.raises(DataError, match="finite number, got inf"):
         check(dataclasses.replace(scene, notes={"score": float("inf")}))
+
+
+def changed(scene: Scene, **fields: Any) -> Scene:
+    """The scene with its first look changed."""
+    return dataclasses.replace(scene, looks=[dataclasses.replace(scene.looks[0], **fields)])
+
+
+FLOATS = np.zeros((4, 4), dtype=np.float32)
+WRONG: dict[str, tuple[Scene, str]] = {
+    "nothing": (changed(plain(), weights=NO_WEIGHTS), "3 queries, 4 keys), got (0, 0, 0)"),
+    "weights and places": (changed(plain(), places=FLOATS), "either places or weights, got both"),
+    "edges and places": (changed(edges(), weights=NO_WEIGHTS, places=FLOATS), "either places or weights, got both"),
+    "edges of floats": (changed(edges(), edges=np.zeros((2, 10))), "edges as a int64 array, got float64"),
+    "edges in columns": (
+        changed(edges(), edges=np.zeros((10, 2), np.int64)),
+        "(2, at least 1 edge), got (10, 2)",
+    ),
+    "an edge to nowhere": (changed(edges(), edges=np.full((2, 10), 5)), "from 5 keys (row 0) to 5 queries (row 1)"),
+    "an edge from nowhere": (changed(edges(), edges=np.full((2, 10), -1)), "from 5 keys (row 0) to 5 queries (row 1)"),
+    "weights of other edges": (
+        changed(edges(), edges=np.zeros((2, 9), np.int64)),
+        "1 head, 9 edges), got (2, 10)",
+    ),
+    "places without an image": (changed(plain(), weights=NO_WEIGHTS, places=FLOATS), "expected an image at axis 'source'"),
+    "places of other steps": (changed(glimpses(), places=FLOATS[:3]), "(4 steps, 4) or (4 steps, scales, 4), got (3, 4)"),
+    "places without size": (changed(glimpses(), places=FLOATS), "heights and widths above 0, got 0"),
+    "places in doubles": (changed(glimpses(), places=np.ones((4, 4))), "places as a float32 array, got float64"),
+    "places at infinity": (changed(glimpses(), places=FLOATS + np.inf), "expected finite places"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_looks_that_do_not_fit_are_refused(name: str) -> None:
+    scene, said = WRONG[name]
+    with pytest.raises(DataError) as caught:
+        check(scene)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"image": np.zeros((4, 4), np.float32)}, "image as a uint8 array, got float32"),
+        ({"image": np.zeros((4, 4, 2), np.uint8)}, "(height, width) or (height, width, 3), got (4, 4, 2)"),
+        ({"grid": None}, "one image with a grid over it (or with no labels), got labels without a grid"),
+        ({"images": np.zeros((24, 2, 2), np.uint8)}, "got images of the places too"),
+    ],
+)
+def test_images_that_do_not_fit_are_refused(fields: dict[str, Any], said: str) -> None:
+    scene = caption()
+    wrong = dataclasses.replace(scene.axes["image"], **fields)
+    with pytest.raises(DataError) as caught:
+        check(dataclasses.replace(scene, axes={**scene.axes, "image": wrong}))
+    assert said in str(caught.value)
+
+
+def test_every_form_of_a_look_is_accepted() -> None:
+    for scene in (plain(), edges(), caption(), glimpses(), glimpses(3), bag(6, (2, 3))):
+        check(scene)
+
+
+def test_edges_become_a_matrix() -> None:
+    scene = edges()
+    found = matrix(scene, scene.looks[0], 0)
+    for node in range(5):
+        assert found[node, node] == 0.25
+        assert found[node, (node - 1) % 5] == 0.75
+    assert found.sum() == 5
+    assert matrix(scene, scene.looks[0])[0, 4] == 0.625
+    twice = Look("l", "nodes", "nodes", np.ones((1, 2), np.float32), np.array([[1, 1], [0, 0]]))
+    assert matrix(scene, twice)[0, 1] == 2.0  # parallel edges add up
+
+
+def test_what_has_no_matrix_says_so() -> None:
+    with pytest.raises(UsageError, match="it has places, but no weights"):
+        matrix(glimpses(), glimpses().looks[0])
+    many = {"nodes": Axis("nodes", ["n"] * 10_000)}
+    with pytest.raises(UsageError, match="10,000 × 10,000 places are too many"):
+        matrix(dataclasses.replace(edges(), axes=many), edges().looks[0])
+
+
+@pytest.mark.parametrize("channels", [(), (3,)])
+def test_tiles_come_back_to_their_image(channels: tuple[int, ...]) -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (6, 20, *channels), dtype=np.uint8)
+    tiles = np.stack([picture[y : y + 3, x : x + 5] for y in (0, 3) for x in (0, 5, 10, 15)])
+    found = Axis("tiles", [""] * 8, tiles, (2, 4)).whole_image()
+    assert found is not None
+    assert np.array_equal(found, picture)

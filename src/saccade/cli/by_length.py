@@ -5,9 +5,9 @@ from pathlib import Path
 
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric
-from saccade.view import pictures
-from saccade.view.labels import columns, fit
-from saccade.view.lines import Chart, Series, figure
+from saccade.view.charts.line_chart import Chart, Series, line_chart
+from saccade.view.output import saving
+from saccade.view.output.display_text import columns, fit
 
 Bins = Sequence[Mapping[str, float]]
 BAR = 40  # letters of a full one
@@ -19,7 +19,7 @@ def check(lengths: bool, out: Sequence[Path]) -> None:
     if out and not lengths:
         raise UsageError("--out: draws what --lengths scores; add --lengths")
     for target in out:
-        pictures.kind_of(target, pictures.DRAWINGS)
+        saving.kind_of(target, saving.DRAWINGS)
 
 
 def label(row: Mapping[str, float]) -> str:
@@ -93,6 +93,6 @@ def draw(
         note=signature,
     )
     for target in out:
-        written = pictures.save_drawing(figure(chart), target)
+        written = saving.save_drawing(line_chart(chart), target)
         if not quiet:
             print(written)

@@ -16,7 +16,7 @@ from saccade import systems as all_systems
 from saccade.cli import streams
 from saccade.data import known
 from saccade.inputs import amount
-from saccade.view.labels import visible
+from saccade.view.output.display_text import visible
 
 
 def systems(*, machine: bool) -> None:

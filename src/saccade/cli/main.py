@@ -47,7 +47,7 @@ def run(words: list[str], *, debug: bool = False) -> int:
 
 def complain(text: str, code: int) -> int:
     """One line on standard error."""
-    from saccade.view.labels import visible
+    from saccade.view.output.display_text import visible
 
     line = " ".join(text.split())
     try:

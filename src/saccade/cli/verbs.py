@@ -29,9 +29,10 @@ from saccade.training.progress import watcher
 from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
-from saccade.view import pictures
-from saccade.view.labels import columns, fit
-from saccade.view.scene import terminal
+from saccade.view import shown
+from saccade.view.output.display_text import columns, fit
+from saccade.view.output.saving import kind_of
+from saccade.view.render import terminal
 from saccade.writers.writer import Prediction
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -253,12 +254,12 @@ def look(
 ) -> None:
     """Draw where the model looked for each text, in the terminal or into files."""
     for target in out:
-        pictures.kind_of(target)
+        kind_of(target, shown.FILES)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
     trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to)
     for target in out:
-        for written in pictures.save_picture(trace, target, look=attention, head=head):
+        for written in Shown(trace, attention, head).save(target):
             print(written)
     for scene in trace.scenes if not out else []:
         print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")

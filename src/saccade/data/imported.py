@@ -2,8 +2,8 @@
 
 The file holds `pieces`, a file of the Hugging Face `tokenizers` library that cuts texts; `tokens`, by their ids; and
 `special`, the ids of the special tokens. A piece that is none of the tokens is the unknown one; as everywhere, no text
-becomes padding, start or end. With `language_codes` a text may begin with a token such as `>>fra<<`, by which models
-of Marian for several languages are told what to write.
+becomes padding, start or end. With `language_codes` a text may begin with a token such as `>>fra<<`, which names the
+language to write in models of Marian for several languages.
 """
 
 import json
@@ -84,9 +84,9 @@ class ImportedTokenizer:
         path.write_text(json.dumps(table, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
     def _cut(self, text: str) -> list[str]:
-        found = LANGUAGE.match(prepared(text)) if self.language_codes else None
-        rest = text[found.end() :] if found else text
-        return [*([found[0]] if found else []), *self.backend.encode(rest, add_special_tokens=False).tokens]
+        code = LANGUAGE.match(prepared(text)) if self.language_codes else None
+        rest = text[code.end() :] if code else text
+        return [*([code[0]] if code else []), *self.backend.encode(rest, add_special_tokens=False).tokens]
 
     def _id(self, piece: str) -> int:
         index = self._ids.get(piece, self.vocabulary.unknown)

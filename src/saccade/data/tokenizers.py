@@ -123,7 +123,7 @@ class Config:
     kind: Literal["char", "word", "bpe", "imported"] = "char"
     """char: each Unicode code point; word: runs of letters and digits, each punctuation mark, and do|n't, it|'s, 16.95;
     bpe: byte pairs; imported: those that came with published weights (`saccade import`), which are not learned here.
-    Systems that label texts or read sets take word unless told."""
+    Systems that label texts or read sets take word by default."""
     size: Positive = 8000
     """Largest vocabulary, the four special tokens included; of bpe the size aimed at."""
     min_count: Positive = 1

@@ -7,7 +7,7 @@ import numpy as np
 
 from saccade.errors import ShapeError
 from saccade.estimators.nadaraya_watson import NadarayaWatsonRegressor
-from saccade.view import svg
+from saccade.view.charts.kernel_regression import kernel_regression
 
 QUERIES = 61
 
@@ -19,5 +19,5 @@ def picture(estimator: NadarayaWatsonRegressor, path: str | PathLike[str], queri
         outputs = 1 if y.ndim == 1 else y.shape[1]
         raise ShapeError(f"a picture needs one feature and one output, got {x.shape[1]} and {outputs}; fit on one of each")
     grid = np.linspace(x.min(), x.max(), queries)[:, None]
-    drawn = svg.nadaraya_watson(x[:, 0], y, grid[:, 0], estimator.predict(grid), estimator.weights(grid))
+    drawn = kernel_regression(x[:, 0], y, grid[:, 0], estimator.predict(grid), estimator.weights(grid))
     Path(path).write_text(drawn, encoding="utf-8")

@@ -1,11 +1,17 @@
 """BLEU (Papineni et al. 2002) and chrF (Popović 2015) of translations, by sacreBLEU, whose signature goes with a score."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
 Tokenize = Literal["13a", "none", "intl", "char", "zh"]
+
+
+def perplexity(loss: float) -> float:
+    """Of a mean loss in nats."""
+    return math.exp(min(loss, 700.0))
 
 
 @cache

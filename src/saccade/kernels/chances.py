@@ -29,5 +29,7 @@ def kept(
     count, (dropped, _) = rows * columns, rounded(dropout)
     if dropped == STEPS:
         return torch.zeros(rows, columns, dtype=torch.bool, device=device)
+    if torch.compiler.is_compiling():  # which cannot take `random_`
+        return torch.rand(rows, columns, device=device, generator=generator) >= dropped / STEPS
     draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=device).random_(-(1 << 63), None, generator=generator)
     return (draws.view(torch.int16)[:count] >= dropped - STEPS // 2).view(rows, columns)

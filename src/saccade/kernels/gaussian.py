@@ -45,7 +45,7 @@ def pool_definition(query: Tensor, key: Tensor, value: Tensor, others: bool = Fa
     scores = -0.5 * (query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(-1)
     if not others:
         return scores.softmax(-1) @ value
-    closed = torch.eye(key.shape[-2], dtype=torch.bool)[key.shape[-2] - query.shape[-2] :]
+    closed = torch.eye(key.shape[-2], dtype=torch.bool, device=key.device)[key.shape[-2] - query.shape[-2] :]
     return scores.masked_fill(closed, -math.inf).softmax(-1).nan_to_num() @ value
 
 

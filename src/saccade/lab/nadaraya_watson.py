@@ -128,13 +128,14 @@ def draw(x: Tensor, y: Tensor, bandwidth: float, color: bool | None) -> str:
     """The curve, and the weights behind every third of its points."""
     import torch
 
-    from saccade.view import terminal
+    from saccade.view.charts.curve import curve as drawn_curve
+    from saccade.view.drawings import heatmap
 
     query = torch.linspace(0, WIDEST, DRAWN)
     looked = look(query, x, y, bandwidth)
-    curve = terminal.curve(x.numpy(), y.numpy(), query.numpy(), looked.context[:, 0].numpy(), color=color)
+    curve = drawn_curve(x.numpy(), y.numpy(), query.numpy(), looked.context[:, 0].numpy(), color=color)
     names = [f"{place:.2f}" for place in query[::3].tolist()]
-    weights = terminal.heatmap(looked.weights()[::3].numpy(), rows=names, columns=x.tolist(), color=color)
+    weights = heatmap.terminal(looked.weights()[::3].numpy(), rows=names, columns=x.tolist(), color=color)
     return (
         f"The points, and the curve with the learned bandwidth:\n\n{curve}\n\n"
         f"Where it looked: a row for each query x, a column for each key x_i:\n\n{weights}\n"
@@ -145,13 +146,13 @@ def picture(x: Tensor, y: Tensor, bandwidth: float) -> str:
     """The same as SVG."""
     import torch
 
-    from saccade.view import svg
+    from saccade.view.charts.kernel_regression import kernel_regression
 
     query = torch.linspace(0, WIDEST, DRAWN)
     looked = look(query, x, y, bandwidth)
     line, weights = looked.context[:, 0].numpy(), looked.weights().numpy()
     real = truth(query).numpy()
-    return svg.nadaraya_watson(x.numpy(), y.numpy(), query.numpy(), line, weights, truth=real, query=SINGLED_OUT)
+    return kernel_regression(x.numpy(), y.numpy(), query.numpy(), line, weights, truth=real, query=SINGLED_OUT)
 
 
 def number(kind: Callable[[str], float], least: float, most: float) -> Callable[[str], float]:

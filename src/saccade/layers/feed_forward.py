@@ -1,6 +1,7 @@
 """The network that each position goes through alone (Vaswani et al. 2017, section 3.3)."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -11,7 +12,12 @@ from saccade.errors import UnknownName
 from saccade.layers.dropout import Dropout
 from saccade.layers.linear import Linear
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu, "swish": F.silu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu_,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "swish": F.silu,
+}
 
 
 class FeedForward(nn.Module):

@@ -29,7 +29,7 @@ def drop_features(x: Tensor, dropout: float, training: bool = True) -> Tensor:
     if x.layout == torch.strided or not training or dropout == 0:
         return F.dropout(x, dropout, training)
     x = x if x.layout == torch.sparse_coo else x.to_sparse_coo()
-    stays = chances.kept(1, x._nnz(), dropout)[0]
+    stays = chances.kept(1, x._nnz(), dropout, x.device)[0]
     values = x._values() * stays * chances.rounded(dropout)[1]
     return torch.sparse_coo_tensor(x._indices(), values, x.shape, is_coalesced=x.is_coalesced(), check_invariants=False)
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.kernels.panels import Panels, laid_out, panels_on, rounded, times
+from saccade.kernels.runtime import traced
 
 Precision = Literal["float32", "int8"]
 
@@ -58,8 +59,10 @@ def joined(maps: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
 
 def resting(maps: Sequence[nn.Linear], x: Tensor) -> Panels | None:
     """The panels of these maps of x, if weights are at rest and no gradient is wanted."""
+    if traced() or torch.is_grad_enabled():  # first: torch cannot trace a context variable
+        return None
     store = _store.get()
-    if store is None or torch.is_grad_enabled() or not panels_on(x) or maps[0].weight.dtype != x.dtype:
+    if store is None or not panels_on(x) or maps[0].weight.dtype != x.dtype:
         return None
     return store.of(maps)
 

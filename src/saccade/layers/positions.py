@@ -8,14 +8,19 @@ from torch import Tensor, nn
 
 from saccade.errors import ShapeError, UnknownName
 
+TABLE = 1024  # positions whose sinusoids are computed once
 
-def sinusoids(first: int, last: int, width: int, *, halves: bool = False) -> Float[Tensor, "T D"]:
+
+def sinusoids(
+    first: int, last: int, width: int, *, halves: bool = False, device: torch.device | None = None
+) -> Float[Tensor, "T D"]:
     """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos of the same, for positions first … last - 1.
 
     `halves` puts all sines before all cosines, as Marian's models do.
     """
-    rates = torch.exp(torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10000.0) / width))
-    angles = torch.arange(first, last, dtype=torch.float64)[:, None] * rates
+    real = torch.float32 if device is not None and device.type == "mps" else torch.float64  # which has no other
+    rates = torch.exp(torch.arange(0, width, 2, dtype=real, device=device) * (-math.log(10000.0) / width))
+    angles = torch.arange(first, last, dtype=real, device=device)[:, None] * rates
     waves = (angles.sin(), angles.cos()[:, : width // 2])
     if halves or width % 2:
         table = torch.cat(waves, -1) if halves else torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)[:, :width]
@@ -25,22 +30,21 @@ def sinusoids(first: int, last: int, width: int, *, halves: bool = False) -> Flo
 
 
 class Sinusoidal(nn.Module):
-    """No weights and no longest text; the table grows when it is needed, and is made anew for another dtype or device.
+    """No parameters and no maximum length: a table of the first positions; those beyond it are computed at each call.
 
     Shapes: (first, last) -> (last - first, D)
     """
 
+    table: Tensor
+
     def __init__(self, width: int, *, halves: bool = False) -> None:
         super().__init__()
         self.width, self.halves = width, halves
-        # The module's dtype and device. The table is no buffer: processes that train together may need different lengths.
-        self.register_buffer("like", torch.empty(0), persistent=False)
-        self.table = sinusoids(0, 0, width, halves=halves)
+        self.register_buffer("table", sinusoids(0, TABLE, width, halves=halves), persistent=False)
 
     def forward(self, first: int, last: int) -> Float[Tensor, "T D"]:
-        like = self.get_buffer("like")
-        if last > len(self.table) or (self.table.dtype, self.table.device) != (like.dtype, like.device):
-            self.table = sinusoids(0, max(last, 2 * len(self.table), 64), self.width, halves=self.halves).to(like)
+        if last > TABLE:
+            return sinusoids(first, last, self.width, halves=self.halves, device=self.table.device).to(self.table)
         return self.table[first:last]
 
 

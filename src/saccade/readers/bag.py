@@ -163,8 +163,9 @@ class Reader(reader.Reader):
         return {"marked instances": "*"} if marks is not None and marks.any() else {}
 
 
-def fitted(splits: Splits, max_deviation: float = 0.0, sample: int | None = None) -> Scale:
+def fitted(splits: Splits, max_deviation: float = 0.0) -> Scale:
     """The scale of the training bags, if those of the other parts fit it; the first of a part tells of its whole file."""
+    sample = None if isinstance(splits.train, list) else SAMPLE
     scale = Scale.of([example.input for example in splits.train[:sample]], max_deviation)
     for part in (splits.valid, splits.test):
         for number, example in enumerate(part[:1], 1):

@@ -14,7 +14,7 @@ from saccade.data.tensors import DocumentInput
 from saccade.errors import DataError
 from saccade.readers import words
 from saccade.readers.sentences import sentences
-from saccade.view.labels import fit
+from saccade.view.output.display_text import fit
 from saccade.view.trace import Axis
 
 WINDOW = 2000  # texts that are encoded together

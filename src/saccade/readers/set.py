@@ -15,7 +15,7 @@ from saccade.data.tensors import BagInput
 from saccade.data.tokenizers import LearnedTokenizer
 from saccade.errors import DataError
 from saccade.readers import bag, reader
-from saccade.readers.bag import SAMPLE, Scale
+from saccade.readers.bag import Scale
 from saccade.readers.reader import Load, require_text
 from saccade.view.trace import Axis
 
@@ -74,7 +74,7 @@ class Reader(reader.Reader):
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Sequence[str]) -> "Reader":
         if isinstance(splits.train[0].input, str):
             return cls(config, tokenizers.train([*(example.input for example in splits.train), *texts], tokens))
-        return cls(config, scale=bag.fitted(splits, sample=SAMPLE))
+        return cls(config, scale=bag.fitted(splits))
 
     def save(self, directory: Path) -> None:
         if self.tokenizer is not None:

@@ -1,5 +1,4 @@
-"""Search: from a writer and something to look at, the texts. Greedy, beam and sampling; they know only start, step, select
-and, for prompts, prefill.
+"""Greedy search, beam search and sampling from any model that writes token by token (`saccade.search.protocol.Writer`).
 
 Letters: B inputs, W hypotheses of each, V vocabulary.
 """
@@ -55,7 +54,7 @@ def search(
     positions: Sequence[int] | None = None,
     device: torch.device | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `config.n_best` texts of each input, best first; fewer, or none, where a writer leaves no more open.
+    """The `config.n_best` texts of each input, best first; fewer, or none, where all others have probability 0.
 
     A text begins after the token `start`, one for all or one for each input, and closes with `end`; neither is part of it.
     `banned` ids are never written. What an input gets does not depend on the inputs beside it. For sampling, its random
@@ -66,13 +65,13 @@ def search(
     `prompts` are what each text is to go on from, after its start; they are looked at as what was written is, but are not
     part of the text. `looks` asks for the weights along every text. `device` is where the writer reads its first tokens.
     """
-    found: list[list[Hypothesis]] = [[] for _ in range(inputs)]
+    hypotheses: list[list[Hypothesis]] = [[] for _ in range(inputs)]
     walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device, looks)
-    for chosen, steps in walks:
+    for members, steps in walks:
         *_, (history, endings, _) = steps
-        for place, texts in zip(chosen, history.hypotheses(endings, end), strict=True):
-            found[place] = texts
-    return found
+        for place, texts in zip(members, history.hypotheses(endings, end), strict=True):
+            hypotheses[place] = texts
+    return hypotheses
 
 
 def stream(
@@ -94,7 +93,7 @@ def stream(
     share that may still win. Joined, they are the tokens of the first text that `search` gives for the same arguments.
     """
     walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device)
-    return _side_by_side([(chosen, _decided(steps, len(chosen), end)) for chosen, steps in walks], inputs)
+    return _side_by_side([(members, _decided(steps, len(members), end)) for members, steps in walks], inputs)
 
 
 Steps = Iterator[tuple[History, Endings, Tensor]]
@@ -126,21 +125,21 @@ def _walks(
     rows = [[first, *prompt] for first, prompt in zip(starts, prompts, strict=True)]
     walks = []
     for length in sorted({len(row) for row in rows}):
-        chosen = [place for place, row in enumerate(rows) if len(row) == length]
-        choose, width = _method(config, [positions[place] for place in chosen], [prompts[place] for place in chosen])
+        members = [place for place, row in enumerate(rows) if len(row) == length]
+        choose, width = _method(config, [positions[place] for place in members], [prompts[place] for place in members])
         steps = walk(
             writer,
             memory,
             config,
             choose,
-            inputs=None if len(chosen) == inputs else torch.tensor(chosen, device=device),
-            prompts=torch.tensor([rows[place] for place in chosen], device=device),
+            inputs=None if len(members) == inputs else torch.tensor(members).to(device=device),
+            prompts=torch.tensor([rows[place] for place in members]).to(device=device),
             width=width,
             end=end,
             banned=frozenset(banned),
             looks=looks,
         )
-        walks.append((chosen, steps))
+        walks.append((members, steps))
     return walks
 
 
@@ -148,8 +147,8 @@ def _side_by_side(streams: list[tuple[list[int], Iterator[list[list[int]]]]], in
     """Streams of some inputs each as one of all."""
     for parts in zip_longest(*(steps for _, steps in streams), fillvalue=[]):
         fresh: list[list[int]] = [[] for _ in range(inputs)]
-        for (chosen, _), part in zip(streams, parts, strict=True):
-            for place, tokens in zip(chosen, part, strict=False):
+        for (members, _), part in zip(streams, parts, strict=True):
+            for place, tokens in zip(members, part, strict=False):
                 fresh[place] = tokens
         yield fresh
 
@@ -161,14 +160,17 @@ def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:
         fresh: list[list[int]] = [[] for _ in range(inputs)]
         going = active.tolist()
         for place in before:
-            fresh[place] = history.decided(endings, place, counts[place], end, place in going)
+            start = counts[place]
+            fresh[place] = (
+                history.decided(endings, place, start) if place in going else history.rest(endings, place, start, end)
+            )
             counts[place] += len(fresh[place])
         before = going
         yield fresh
 
 
 def _method(config: Config, positions: Sequence[int], prompts: Sequence[Sequence[int]]) -> tuple[Choose, int]:
-    """How hypotheses go on, and how many of each input are followed at once."""
+    """How hypotheses are extended, and how many of each input are followed at once."""
     if config.method == "greedy":
         return greedy, 1
     if config.method == "beam":

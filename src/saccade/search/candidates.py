@@ -1,4 +1,4 @@
-"""Ways a text may go on, and the most likely of them.
+"""Candidates: the tokens that may extend each hypothesis, and the most likely of them.
 
 Everything after the writer's own numbers is small: it is kept on the CPU, and sums are float64 on every device.
 """
@@ -16,18 +16,18 @@ NEVER = float("-inf")
 
 @dataclass(frozen=True)
 class Candidates:
-    """C ways on for each of B inputs: the hypothesis that goes on, its next token, and its log-probability then.
+    """C candidates for each of B inputs: the hypothesis that is extended, its next token, and its log-probability then.
 
-    Shapes: parents, tokens, totals (B, C); a total of -inf marks a place that nobody takes.
+    Shapes: parents, tokens, totals (B, C); a total of -inf marks an empty place.
     """
 
     parents: Tensor
     tokens: Tensor
     totals: Tensor
 
-    def only(self, chosen: Tensor) -> "Candidates":
-        """The same places, but only the chosen ones taken."""
-        return Candidates(self.parents, self.tokens, self.totals.masked_fill(~chosen, NEVER))
+    def only(self, mask: Tensor) -> "Candidates":
+        """The same places, but only those of the mask are taken."""
+        return Candidates(self.parents, self.tokens, self.totals.masked_fill(~mask, NEVER))
 
     def first(self, count: int) -> "Candidates":
         """The `count` most likely of each input; all, in their order, where there are no more."""
@@ -54,22 +54,22 @@ def writable(log_probs: Tensor, banned: Collection[int]) -> tuple[Tensor, range]
     last = next(token for token in reversed(range(V)) if token not in banned)
     within = [token for token in banned if first < token < last]
     if within:
-        log_probs = log_probs.index_fill(-1, torch.tensor(within, device=log_probs.device), NEVER)
+        log_probs = log_probs.index_fill(-1, torch.tensor(within).to(log_probs.device), NEVER)
     return log_probs, range(first, last + 1)
 
 
 def best(totals: Tensor, log_probs: Tensor, ids: range, count: int) -> Candidates:
-    """The `count` most likely ways on of each input with one of these ids, best first.
+    """The `count` most likely candidates of each input among these ids, best first.
 
-    Sorting every number would cost more than a small model's step. The tokens are dealt into groups instead: the best
+    Sorting every number would cost more than a small model's step. The tokens are divided into groups instead: the best
     `count` tokens can only stand in the `count` groups with the best maxima, and just those groups are read.
     """
     W, V = log_probs.shape[1:]
     groups = _group_count(len(ids), W, count)
     maxima = _plus(totals, _maxima(log_probs[..., ids.start : ids.stop], groups).cpu().double()).flatten(1)
-    chosen = maxima.topk(min(count, maxima.shape[1]), sorted=False).indices
-    parents = chosen // groups
-    tokens = (chosen % groups)[..., None] + torch.arange(ids.start, ids.stop, groups)
+    indices = maxima.topk(min(count, maxima.shape[1]), sorted=False).indices
+    parents = indices // groups
+    tokens = (indices % groups)[..., None] + torch.arange(ids.start, ids.stop, groups)
     outside = tokens >= ids.stop
     tokens = tokens.clamp(max=ids.stop - 1)
     places = (parents[..., None] * V + tokens).flatten(1).to(log_probs.device)
@@ -99,6 +99,6 @@ def _maxima(log_probs: Tensor, groups: int) -> Tensor:
 
 
 def _plus(totals: Tensor, values: Tensor) -> Tensor:
-    """Totals with what comes next; a hypothesis that is gone stays gone, whatever the writer said of it."""
+    """Totals plus what comes next; a hypothesis of probability 0 keeps it, whatever its log-probabilities are, even NaN."""
     totals = totals[..., None]
     return (totals + values).masked_fill(totals == NEVER, NEVER)

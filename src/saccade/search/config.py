@@ -18,7 +18,7 @@ Hypotheses = Annotated[int, Gt(0), Le(MOST)]
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Greedy search unless told otherwise."""
+    """Settings of search; greedy by default."""
 
     method: Literal["greedy", "beam", "sample"] = "greedy"
     """Take the best next token, follow several texts at once, or draw tokens at random."""
@@ -27,9 +27,9 @@ class Config:
     n_best: Hypotheses = 1
     """How many hypotheses of each input are returned, best first; for `sample`, how many are drawn."""
     length_penalty: Amount = 1.0
-    """Hypotheses rank by log_prob / length ** length_penalty, END counted: 0 is the plain sum, 1 the mean per token."""
+    """Hypotheses rank by log_prob / length ** length_penalty, the end counted: 0 is the plain sum, 1 the mean per token."""
     max_length: Positive = 200
-    """How many tokens are written at most, END counted."""
+    """How many tokens are written at most, the end token counted."""
     temperature: Rate = 1.0
     """Sampling divides log-probabilities by this: below 1 is bolder, above 1 is flatter."""
     top_k: Count = 0
@@ -51,7 +51,7 @@ class Config:
             raise UsageError(f"n_best: expected at most beam ({self.beam}), got {self.n_best}; widen beam or ask for fewer")
 
     def heed(self, given: Iterable[str]) -> None:
-        """Refuse keys that someone gave and that say nothing to this method."""
+        """Refuse keys that were given and have no effect on this method."""
         for key in given:
             wanted = METHODS.get(key, self.method)
             if wanted != self.method:

@@ -42,7 +42,7 @@ def forced(
     steps = max(map(len, tokens))
     # What stands behind the shorter texts is never read; 0 is in every vocabulary.
     rows = zip(each(start, len(tokens), "start"), tokens, strict=True)
-    written = torch.tensor([[first, *text, *[0] * (steps - len(text))] for first, text in rows], device=device)
+    written = torch.tensor([[first, *text, *[0] * (steps - len(text))] for first, text in rows]).to(device=device)
     state, log_probs = writer.start(memory), [torch.zeros(len(tokens), 0)]
     kept: list[list[StepLook]] = []
     for number in range(steps):

@@ -6,5 +6,5 @@ from saccade.search.candidates import Candidates, best
 
 
 def greedy(active: Tensor, totals: Tensor, log_probs: Tensor, ids: range) -> Candidates:
-    """The one best way on for each input."""
+    """The best candidate of each input."""
     return best(totals, log_probs, ids, 1)

@@ -71,30 +71,28 @@ class History:
         kept = [replace(look, weights=look.weights.to("cpu", torch.float32, copy=True)) for look in looks]
         self.moments.append(Moment(places, going, kept))
 
-    def decided(self, endings: Endings, place: int, start: int, end: int, going: bool) -> list[int]:
-        """The tokens of an input, from number `start` on, that no later step can change.
-
-        While it is `going` on, these are the tokens that all texts share which may still be returned; after that, all of
-        the best text.
-        """
-        count = int((endings.scores[place] > NEVER).sum()) if going else 1
-        kept = (endings.steps, endings.parents, endings.tokens)
-        ended = list(zip(*(numbers[place, :count].tolist() for numbers in kept), strict=True))
-        if not going:
-            ((step, parent, token),) = ended
-            found = endings.scores[place, 0] > NEVER
-            last = [token] if token != end and step >= start else []
-            return [*self._tokens(place, step - 1, parent, start), *last] if found else []
-        shortest = min((step for step, _, _ in ended), default=len(self.moments))
+    def decided(self, endings: Endings, place: int, start: int) -> list[int]:
+        """The tokens, from number `start` on, that all texts of an input share which may still be returned."""
+        count = int((endings.scores[place] > NEVER).sum())
+        ended = list(zip(endings.steps[place, :count].tolist(), endings.parents[place, :count].tolist(), strict=True))
+        shortest = min((step for step, _ in ended), default=len(self.moments))
         latest = self.moments[-1]
         rows = set((latest.going.totals[latest.places[place]] > NEVER).nonzero().flatten().tolist())
         for step in range(len(self.moments) - 1, start - 1, -1):
-            rows |= {parent for number, parent, _ in ended if number == step + 1}
+            rows |= {parent for number, parent in ended if number == step + 1}
             if len(rows) == 1 and step < shortest:
-                return self._tokens(place, step, *rows, start)
+                return self._tokens(place, step, rows.pop(), start)
             parents = self.moments[step].going.parents[self.moments[step].places[place]].tolist()
             rows = {parents[row] for row in rows}
         return []
+
+    def rest(self, endings: Endings, place: int, start: int, end: int) -> list[int]:
+        """The tokens of the best text of an input, from number `start` on."""
+        if endings.scores[place, 0] == NEVER:
+            return []
+        step, last = int(endings.steps[place, 0]), int(endings.tokens[place, 0])
+        before = self._tokens(place, step - 1, int(endings.parents[place, 0]), start)
+        return before if last == end else [*before, last]
 
     def _tokens(self, place: int, step: int, row: int, start: int) -> list[int]:
         """The tokens of an input that a hypothesis has after a step, from number `start` on."""
@@ -111,13 +109,13 @@ class History:
         steps, parents, last = (kept[inputs, ranks] for kept in (endings.steps, endings.parents, endings.tokens))
         tokens, rows = self._back(inputs, steps, parents, last)
         looks = self._looks(inputs, steps, rows)
-        found: list[list[Hypothesis]] = [[] for _ in range(self.inputs)]
+        hypotheses: list[list[Hypothesis]] = [[] for _ in range(self.inputs)]
         numbers = zip(inputs.tolist(), ranks.tolist(), steps.tolist(), tokens.tolist(), looks, strict=True)
         for place, rank, step, written, look in numbers:
             finished = written[step] == end
             log_prob, score = float(endings.totals[place, rank]), float(endings.scores[place, rank])
-            found[place].append(Hypothesis(written[: step + (not finished)], log_prob, score, finished, look))
-        return found
+            hypotheses[place].append(Hypothesis(written[: step + (not finished)], log_prob, score, finished, look))
+        return hypotheses
 
     def _back(self, inputs: Tensor, steps: Tensor, parents: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
         """The tokens of N texts and the hypotheses that wrote them, step by step, both (N, T)."""

@@ -11,7 +11,7 @@ from saccade.search.protocol import Keys
 def divisor(length: int, penalty: float) -> Tensor:
     """What a log-probability is divided by to rank texts of different lengths: length ** penalty, kept finite.
 
-    0 ranks by the plain sum, which favors short texts; 1 by the mean over the tokens, END among them.
+    0 ranks by the plain sum, which favors short texts; 1 by the mean over the tokens, the end token among them.
     """
     power = torch.tensor(float(length), dtype=torch.float64) ** penalty
     return power.clamp(max=torch.finfo(torch.float64).max)
@@ -33,8 +33,9 @@ class HypothesisLook:
 class Hypothesis:
     """One text for one input.
 
-    `log_prob` is the sum over its tokens as the writer gave them, END included, and `score` is what it was ranked by.
-    `finished` is false where the length limit came before END. `looks` is empty unless asked for; END has a row of its own.
+    `log_prob` is the sum over its tokens as the writer gave them, the end token included; it is ranked by `score`.
+    `finished` is false where the length limit came before the end token. `looks` is empty unless requested; the
+    end token has a row of its own.
     """
 
     tokens: list[int]

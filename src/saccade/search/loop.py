@@ -80,7 +80,7 @@ def _refuse_nan(
     """NaN ranks above every number, so one look at the best is enough; what may not be written is looked at by itself."""
     wrong = ~(candidates.totals.amax(1) < float("inf"))
     if banned:
-        unwritten = log_probs.index_select(-1, torch.tensor(sorted(banned), device=log_probs.device)).amax(-1)
+        unwritten = log_probs.index_select(-1, torch.tensor(sorted(banned)).to(log_probs.device)).amax(-1)
         wrong |= ~(unwritten.cpu().double().masked_fill(totals == NEVER, NEVER).amax(1) < float("inf"))
     if wrong.any():
         place = int(active[wrong][0])

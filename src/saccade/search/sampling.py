@@ -21,7 +21,7 @@ HOTTEST = 1e30  # beyond it, and below its inverse, float32 knows no difference
 
 
 def sampling(config: Config, positions: Sequence[int], prompts: Sequence[Sequence[int]]) -> Choose:
-    """Ways on drawn at random, `config.n_best` for each input; `positions` names the random numbers of each."""
+    """Candidates drawn at random, `config.n_best` for each input; `positions` names the random numbers of each."""
     sources = [[_source(config.seed, position, sample) for sample in range(config.n_best)] for position in positions]
     seen = torch.zeros(len(positions), config.n_best, 0, dtype=torch.bool)  # which tokens each text has, (inputs, n_best, V)
 
@@ -44,10 +44,10 @@ def sampling(config: Config, positions: Sequence[int], prompts: Sequence[Sequenc
 
 def _occurring(prompts: Sequence[Sequence[int]], V: int) -> Tensor:
     """Which tokens each prompt has, (inputs, V)."""
-    found = torch.zeros(len(prompts), V, dtype=torch.bool)
-    for row, prompt in zip(found, prompts, strict=True):
+    occurring = torch.zeros(len(prompts), V, dtype=torch.bool)
+    for row, prompt in zip(occurring, prompts, strict=True):
         row[list(prompt)] = True
-    return found
+    return occurring
 
 
 def _floats(values: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def _source(seed: int, position: int, sample: int) -> np.random.Generator:
 
 
 def _drawn(totals: Tensor, log_probs: Tensor, penalized: Tensor, ids: range, uniform: Tensor, config: Config) -> Candidates:
-    """One way on for each number of `uniform` (B, N): all N from one hypothesis at the first step, one from each later.
+    """One candidate for each number of `uniform` (B, N): all N from one hypothesis at the first step, one from each later.
 
     It is drawn by the `penalized` log-probabilities; its total is that of `log_probs`, as the writer gave them.
     """
@@ -73,13 +73,13 @@ def _drawn(totals: Tensor, log_probs: Tensor, penalized: Tensor, ids: range, uni
     temperature = min(max(config.temperature, 1 / HOTTEST), HOTTEST)
     likely = (values - peak.masked_fill(gone, 0.0)).div_(temperature).exp_()
     kept = _nucleus(likely, config.top_p).masked_fill(likely < config.min_p, 0.0)
-    chosen = tokens.gather(-1, _picked(kept, uniform.reshape(B, W, -1)))
+    picked = tokens.gather(-1, _picked(kept, uniform.reshape(B, W, -1)))
     # A row with NaN or inf in it has no distribution to draw from; it is passed on as NaN, for the loop to refuse.
-    own = log_probs.gather(-1, chosen.to(log_probs.device)).cpu()
+    own = log_probs.gather(-1, picked.to(log_probs.device)).cpu()
     own = torch.where(peak < float("inf"), own, float("nan"))
     sums = (totals[..., None] + own.double()).masked_fill(gone, NEVER)
-    parents = torch.arange(W)[:, None].expand_as(chosen)
-    return Candidates(parents.flatten(1), chosen.flatten(1), sums.flatten(1))
+    parents = torch.arange(W)[:, None].expand_as(picked)
+    return Candidates(parents.flatten(1), picked.flatten(1), sums.flatten(1))
 
 
 def _kept(log_probs: Tensor, ids: range, config: Config) -> tuple[Tensor, Tensor]:

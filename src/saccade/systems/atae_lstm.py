@@ -69,7 +69,7 @@ class KeyBias(nn.Module):
         self.bias = bias
 
     def forward(self, at: Positions) -> Tensor:
-        return at.choose(self.bias[..., at.key])
+        return at.select(self.bias[..., at.key])
 
 
 class AspectPool(nn.Module):

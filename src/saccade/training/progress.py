@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from saccade.evaluation.metrics import METRICS, shown
 from saccade.training.trainer import Report
-from saccade.view.labels import visible
+from saccade.view.output.display_text import visible
 
 SECONDS = 10.0  # between two plain lines
 

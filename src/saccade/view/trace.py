@@ -1,62 +1,117 @@
-"""Where a model looked, as data: named axes and arrays of weights; `check` says whether they fit each other."""
+"""Where a model looked, as data: named axes and the attention between them; `check` says whether they fit each other."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.errors import DataError
-from saccade.view.labels import fit
+from saccade.errors import DataError, UsageError
+from saccade.view.output.display_text import fit
 
 Weights = NDArray[np.float32]
+Pixels = NDArray[np.uint8]
+
+NO_WEIGHTS: Weights = np.zeros((0, 0, 0), dtype=np.float32)
+LARGEST_MATRIX = 50_000_000  # cells of a look of edges that are still drawn as a matrix
 
 
 @dataclass(frozen=True)
-class Side:
-    """One axis of a picture: what its places are (characters, words, pixels, frames, nodes …) and their labels.
+class Axis:
+    """One axis of a look: what its places are (characters, words, pixels, frames, nodes, …) and the label of each.
 
-    Shapes: pictures (places, height, width) or (places, height, width, 3), if the places can be seen
+    Shapes: images (places, height, width[, 3]), one for each place; image (height, width[, 3]), one for all of them
     """
 
     kind: str
     labels: Sequence[str]
-    pictures: NDArray[np.uint8] | None = None
+    images: Pixels | None = None
     grid: tuple[int, int] | None = None
-    "Rows and columns, where the places are the tiles of one picture, row by row."
+    "Rows and columns, where the places are the cells of a grid over one image, row by row."
+    image: Pixels | None = None
+    "The image under the grid; without labels it is only the ground of a path of glimpses."
+
+    def whole_image(self) -> Pixels | None:
+        """The image under the grid: the one given, or the images of all cells put together; None where there is none."""
+        if self.image is not None or self.images is None or self.grid is None:
+            return self.image
+        rows, columns = self.grid
+        height, width, *channels = self.images.shape[1:]
+        tiles = self.images.reshape(rows, columns, height, width, *channels)
+        return np.ascontiguousarray(tiles.swapaxes(1, 2).reshape(rows * height, columns * width, *channels))
 
 
 @dataclass(frozen=True)
 class Look:
-    """The weights of one attention: (heads, queries, keys), between two of the scene's sides."""
+    """One attention between two axes of its scene: a matrix, a list of edges, or a path of boxes in an image.
+
+    Shapes: weights (heads, queries, keys); with edges (heads, E); none with places
+            edges (2, E), row 0 the key, row 1 the query, as in PyTorch Geometric
+            places (steps, 4) or (steps, scales, 4): top row, left column, height and width in pixels of the keys' image
+    """
 
     name: str
     queries: str
     keys: str
-    weights: Weights
+    weights: Weights = field(default_factory=lambda: NO_WEIGHTS)
+    edges: NDArray[np.int64] | None = None
+    places: NDArray[np.float32] | None = None
+
+    @property
+    def heads(self) -> int:
+        return len(self.weights) if self.places is None else 1
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One thing that was read and what was written: its sides by name, and every look between them."""
+    """One input with one output: its axes by name, and the looks between them."""
 
     title: str
-    sides: Mapping[str, Side]
+    axes: Mapping[str, Axis]
     looks: Sequence[Look]
     notes: Mapping[str, str | float] = field(default_factory=dict)
+
+    def shape(self, look: Look) -> tuple[int, int]:
+        """How many queries and keys the look is between."""
+        return len(self.axes[look.queries].labels), len(self.axes[look.keys].labels)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Scenes of one system, in the order in which they were asked for (n-best hypotheses follow each other)."""
+    """The scenes of one system, in the order of its inputs (n-best hypotheses follow each other)."""
 
     system: str
     scenes: Sequence[Scene]
 
 
+def check_head(look: Look, head: int | None) -> None:
+    """Raises UsageError unless the look has this head."""
+    if head is not None and not 0 <= head < look.heads:
+        known = "only head 0" if look.heads == 1 else f"heads 0 to {look.heads - 1}"
+        raise UsageError(f"look {quoted(look.name)} has {known}, got head {head}")
+
+
+def matrix(scene: Scene, look: Look, head: int | None = None) -> NDArray[np.float64]:
+    """The weights of a head, or the mean of all heads, as (queries, keys); parallel edges are added up."""
+    check_head(look, head)
+    if look.places is not None:
+        raise UsageError(f"look {quoted(look.name)} is a path of glimpses: it has places, but no weights")
+    values = look.weights.mean(axis=0, dtype=np.float64) if head is None else look.weights[head].astype(np.float64)
+    if look.edges is None:
+        return np.asarray(values)
+    shape = scene.shape(look)
+    if shape[0] * shape[1] > LARGEST_MATRIX:
+        size = f"{shape[0]:,} × {shape[1]:,}"
+        raise UsageError(f"look {quoted(look.name)}: {size} places are too many for a drawing; keep a part of the graph")
+    cells = np.zeros(shape)
+    np.add.at(cells, (look.edges[1], look.edges[0]), values)
+    return cells
+
+
 def check_trace(trace: Trace) -> None:
-    """Raises DataError unless there is a scene and every scene is sound."""
+    """Raises DataError unless there is a scene and every scene is valid."""
     _text(trace.system, "the system")
     if not trace.scenes:
         raise DataError("a trace needs at least one scene, got none")
@@ -68,55 +123,63 @@ def check_trace(trace: Trace) -> None:
 
 
 def check(scene: Scene) -> None:
-    """Raises DataError unless the scene has looks, and each fits the labels of two sides that exist."""
+    """Raises DataError unless the scene has looks, and each fits two axes that exist."""
     _text(scene.title, "the title")
-    for name, side in scene.sides.items():
-        _check_side(name, side)
+    for name, axis in scene.axes.items():
+        _check_axis(name, axis)
     for key, note in scene.notes.items():
         _check_note(key, note)
     if not scene.looks:
         raise DataError("a scene needs at least one look, got none")
     for look in scene.looks:
-        _check_look(look, scene.sides)
+        _check_look(look, scene)
     names = [look.name for look in scene.looks]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"two looks are named {quoted(twice)}; names must differ")
 
 
-def _check_side(name: str, side: Side) -> None:
-    _text(name, "a side's name")
-    _text(side.kind, f"the kind of side {quoted(name)}")
-    if isinstance(side.labels, str):
-        raise DataError(f"side {quoted(name)}: expected a list of labels, got one text; write list(text) for its letters")
-    for index, label in enumerate(side.labels):
-        _text(label, f"side {quoted(name)}: label {index}")
-    if side.pictures is not None:
-        _check_pictures(name, side.pictures, len(side.labels))
-    if side.grid is not None:
-        _check_grid(name, side.grid, len(side.labels))
+def _check_axis(name: str, axis: Axis) -> None:
+    _text(name, "an axis's name")
+    owner, count = f"axis {quoted(name)}", len(axis.labels)
+    _text(axis.kind, f"the kind of {owner}")
+    if isinstance(axis.labels, str):
+        raise DataError(f"{owner}: expected a list of labels, got one text; write list(text) for its letters")
+    for index, label in enumerate(axis.labels):
+        _text(label, f"{owner}: label {index}")
+    if axis.images is not None:
+        _check_pixels(f"{owner}: expected images", axis.images, 3, "(places, height, width)")
+        if len(axis.images) != count:
+            raise DataError(f"{owner}: expected {count} images, one per label, got {len(axis.images)}")
+    if axis.grid is not None:
+        _check_grid(owner, axis.grid, count)
+    if axis.image is not None:
+        _check_pixels(f"{owner}: expected an image", axis.image, 2, "(height, width)")
+        if axis.images is not None or (count > 0 and axis.grid is None):
+            got = "images of the places too" if axis.images is not None else "labels without a grid"
+            raise DataError(f"{owner}: expected one image with a grid over it (or with no labels), got {got}")
 
 
-def _check_pictures(name: str, pictures: object, places: int) -> None:
-    if not isinstance(pictures, np.ndarray) or pictures.dtype != np.uint8:
-        got = pictures.dtype if isinstance(pictures, np.ndarray) else type(pictures).__name__
-        raise DataError(f"side {quoted(name)}: expected pictures as a uint8 array, got {got}")
-    if pictures.ndim not in (3, 4) or pictures.shape[3:] not in ((), (3,)) or 0 in pictures.shape:
-        expected = "(places, height, width) or (places, height, width, 3)"
-        raise DataError(f"side {quoted(name)}: expected pictures of shape {expected}, got {pictures.shape}")
-    if len(pictures) != places:
-        raise DataError(f"side {quoted(name)}: expected {places} pictures, one per label, got {len(pictures)}")
+def _check_pixels(expected: str, pixels: object, dimensions: int, shape: str) -> None:
+    _check_array(f"{expected} as", pixels, np.uint8)
+    assert isinstance(pixels, np.ndarray)
+    if pixels.ndim - dimensions not in (0, 1) or pixels.shape[dimensions:] not in ((), (3,)) or 0 in pixels.shape:
+        raise DataError(f"{expected} of shape {shape} or {shape[:-1]}, 3), got {pixels.shape}")
 
 
-def _check_grid(name: str, grid: object, places: int) -> None:
+def _check_array(expected: str, array: object, dtype: type[np.generic]) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != dtype:
+        got = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise DataError(f"{expected} a {np.dtype(dtype).name} array, got {got}")
+
+
+def _check_grid(owner: str, grid: object, places: int) -> None:
     sizes = grid if isinstance(grid, tuple) else ()
     if len(sizes) != 2 or not all(type(size) is int and size > 0 for size in sizes):
-        raise DataError(
-            f"side {quoted(name)}: expected a grid of (rows, columns), whole numbers above 0, got {quoted(grid)}"
-        )
+        raise DataError(f"{owner}: expected a grid of (rows, columns), whole numbers above 0, got {quoted(grid)}")
     if sizes[0] * sizes[1] != places:
-        told = f"{sizes[0]} × {sizes[1]} places"
-        raise DataError(f"side {quoted(name)}: expected a grid of {places} places, one per label, got {told}")
+        got = f"{sizes[0]} × {sizes[1]} places"
+        raise DataError(f"{owner}: expected a grid of {places} places, one per label, got {got}")
 
 
 def _check_note(key: str, note: object) -> None:
@@ -127,22 +190,55 @@ def _check_note(key: str, note: object) -> None:
         raise DataError(f"note {quoted(key)}: expected a finite number, got {note}; write it as text")
 
 
-def _check_look(look: Look, sides: Mapping[str, Side]) -> None:
+def _check_look(look: Look, scene: Scene) -> None:
     _text(look.name, "a look's name")
-    for side in (look.queries, look.keys):
-        if side not in sides:
-            known = ", ".join(map(quoted, sides)) or "none"
-            raise DataError(f"look {quoted(look.name)}: no side is named {quoted(side)}; sides: {known}")
-    weights: object = look.weights
-    if not isinstance(weights, np.ndarray) or weights.dtype != np.float32:
-        got = weights.dtype if isinstance(weights, np.ndarray) else type(weights).__name__
-        raise DataError(f"look {quoted(look.name)}: expected weights as a float32 array, got {got}")
-    places = len(sides[look.queries].labels), len(sides[look.keys].labels)
-    if weights.ndim != 3 or weights.shape[1:] != places or 0 in weights.shape:
-        expected = f"(at least 1 head, {max(1, places[0])} queries, {max(1, places[1])} keys)"
-        raise DataError(f"look {quoted(look.name)}: expected weights of shape {expected}, got {weights.shape}")
-    if not np.isfinite(weights).all():
-        raise DataError(f"look {quoted(look.name)}: expected finite weights, got NaN or infinity")
+    owner = f"look {quoted(look.name)}"
+    for name in (look.queries, look.keys):
+        if name not in scene.axes:
+            known = ", ".join(map(quoted, scene.axes)) or "none"
+            raise DataError(f"{owner}: no axis is named {quoted(name)}; axes: {known}")
+    if look.places is not None:
+        if look.edges is not None or np.size(look.weights):
+            raise DataError(f"{owner}: expected either places or weights, got both")
+        _check_places(owner, look.places, scene, look)
+        return
+    expected = _expected_shape(owner, look, scene)
+    _check_finite(f"{owner}: expected weights", look.weights)
+    if look.weights.shape[1:] != expected or 0 in look.weights.shape:
+        names = ["queries", "keys"] if look.edges is None else ["edges"]
+        shape = ", ".join(f"{max(1, size)} {name}" for size, name in zip(expected, names, strict=True))
+        raise DataError(f"{owner}: expected weights of shape (at least 1 head, {shape}), got {look.weights.shape}")
+
+
+def _expected_shape(owner: str, look: Look, scene: Scene) -> tuple[int, ...]:
+    """The shape of the weights of a head, after the edges, if there are any, were checked."""
+    shape = scene.shape(look)
+    if look.edges is None:
+        return shape
+    _check_array(f"{owner}: expected edges as", look.edges, np.int64)
+    if look.edges.ndim != 2 or len(look.edges) != 2 or look.edges.size == 0:
+        raise DataError(f"{owner}: expected edges of shape (2, at least 1 edge), got {look.edges.shape}")
+    if look.edges.min() < 0 or (look.edges >= np.array([[shape[1]], [shape[0]]])).any():
+        raise DataError(f"{owner}: expected edges from {shape[1]} keys (row 0) to {shape[0]} queries (row 1), got others")
+    return (look.edges.shape[1],)
+
+
+def _check_places(owner: str, places: Any, scene: Scene, look: Look) -> None:
+    if scene.axes[look.keys].whole_image() is None:
+        raise DataError(f"{owner}: expected an image at axis {quoted(look.keys)}, which its places are in, got none")
+    _check_finite(f"{owner}: expected places", places)
+    steps = len(scene.axes[look.queries].labels)
+    if places.ndim not in (2, 3) or places.shape[0] != steps or places.shape[-1] != 4 or 0 in places.shape:
+        shape = f"({max(1, steps)} steps, 4) or ({max(1, steps)} steps, scales, 4)"
+        raise DataError(f"{owner}: expected places of shape {shape}, got {places.shape}")
+    if (places[..., 2:] <= 0).any():
+        raise DataError(f"{owner}: expected places with heights and widths above 0, got {places[..., 2:].min():g}")
+
+
+def _check_finite(expected: str, array: Any) -> None:
+    _check_array(f"{expected} as", array, np.float32)
+    if not np.isfinite(array).all():
+        raise DataError(f"{expected.replace('expected ', 'expected finite ')}, got NaN or infinity")
 
 
 def _text(value: object, what: str) -> None:
@@ -153,6 +249,3 @@ def _text(value: object, what: str) -> None:
 def quoted(name: object) -> str:
     """A name for a message: safe to print, short, in quotes."""
     return f"'{fit(str(name), 60)}'"
-
-
-Axis = Side

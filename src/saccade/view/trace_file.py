@@ -1,6 +1,7 @@
-"""A trace as one file: safetensors, whose metadata holds our header as one JSON text (docs/trace.md)."""
+"""A trace as one file: safetensors, whose metadata holds our header as one JSON text (docs/trace.md); also as plain JSON."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as packed
 
 from saccade.errors import DataError
-from saccade.view.files import write
-from saccade.view.trace import Look, Scene, Side, Trace, check_trace, quoted
+from saccade.view.output.embedded_images import address
+from saccade.view.output.saving import write
+from saccade.view.trace import Axis, Look, Scene, Trace, check_trace, quoted
 
 Array = np.ndarray[Any, Any]
+Keep = Callable[[str, Array], Any]
 
-KEY, FORMAT, VERSION = "saccade", "saccade-trace", 1
+KEY, FORMAT, VERSION = "saccade", "saccade-trace", 2
+OF_AXIS, OF_LOOK = ("images", "image"), ("weights", "edges", "places")  # arrays, by the names of their fields
 
 
 def save(trace: Trace, path: str | Path) -> None:
@@ -24,50 +28,62 @@ def save(trace: Trace, path: str | Path) -> None:
 
 
 def encode(trace: Trace) -> bytes:
-    """The bytes of a trace file; equal traces give equal bytes."""
-    arrays: dict[str, Array] = {
-        f"{number}.{index}": np.ascontiguousarray(look.weights)
-        for number, scene in enumerate(trace.scenes)
-        for index, look in enumerate(scene.looks)
-    }
-    pictures = _pictures(trace)
-    arrays |= {name: np.ascontiguousarray(array) for name, array in pictures.values()}
-    names = {key: name for key, (name, _) in pictures.items()}
-    scenes = [_scene_header(number, scene, names) for number, scene in enumerate(trace.scenes)]
-    header = {"format": FORMAT, "version": VERSION, "system": trace.system, "scenes": scenes}
+    """The bytes of a trace file; equal traces give equal bytes. An array that is shared is stored once."""
+    arrays: dict[str, Array] = {}
+    names: dict[int, str] = {}
+
+    def keep(field: str, array: Array) -> str:
+        if id(array) not in names:
+            names[id(array)] = f"{field}.{sum(name.startswith(f'{field}.') for name in arrays)}"
+            arrays[names[id(array)]] = np.ascontiguousarray(array)
+        return names[id(array)]
+
+    header = json.dumps(_header(trace, keep), separators=(",", ":"))
     # ASCII escapes: a header that is not valid UTF-8 (half a surrogate pair in a label) could not be written.
-    return packed(arrays, metadata={KEY: json.dumps(header, separators=(",", ":"))})
+    return packed(arrays, metadata={KEY: header})
 
 
-def _pictures(trace: Trace) -> dict[int, tuple[str, Array]]:
-    """Every array of pictures and its name, by its id: scenes that show the same pictures keep them once."""
-    found: dict[int, tuple[str, Array]] = {}
-    for side in (side for scene in trace.scenes for side in scene.sides.values()):
-        if side.pictures is not None and id(side.pictures) not in found:
-            found[id(side.pictures)] = f"pictures.{len(found)}", side.pictures
-    return found
+def encode_json(trace: Trace) -> bytes:
+    """The same header as a JSON file to read elsewhere: numbers as nested lists, images as data addresses of PNG files."""
+
+    def keep(field: str, array: Array) -> Any:
+        if field == "images":
+            return [keep("image", image) for image in array]
+        return address(array, max(array.shape)) if field == "image" else array.tolist()
+
+    return json.dumps(_header(trace, keep), separators=(",", ":")).encode()
 
 
-def _scene_header(number: int, scene: Scene, pictures: dict[int, str]) -> dict[str, Any]:
-    looks = [
-        {"name": look.name, "queries": look.queries, "keys": look.keys, "weights": f"{number}.{index}"}
-        for index, look in enumerate(scene.looks)
+def _header(trace: Trace, keep: Keep) -> dict[str, Any]:
+    scenes = [
+        {
+            "title": scene.title,
+            "notes": dict(scene.notes),
+            "axes": {name: _axis_header(axis, keep) for name, axis in scene.axes.items()},
+            "looks": [_look_header(look, keep) for look in scene.looks],
+        }
+        for scene in trace.scenes
     ]
-    sides = {name: _side_header(side, pictures) for name, side in scene.sides.items()}
-    return {"title": scene.title, "notes": dict(scene.notes), "sides": sides, "looks": looks}
+    return {"format": FORMAT, "version": VERSION, "system": trace.system, "scenes": scenes}
 
 
-def _side_header(side: Side, pictures: dict[int, str]) -> dict[str, Any]:
-    header: dict[str, Any] = {"kind": side.kind, "labels": list(side.labels)}
-    if side.pictures is not None:
-        header["pictures"] = pictures[id(side.pictures)]
-    if side.grid is not None:
-        header["grid"] = list(side.grid)
-    return header
+def _axis_header(axis: Axis, keep: Keep) -> dict[str, Any]:
+    grid = {} if axis.grid is None else {"grid": list(axis.grid)}
+    return {"kind": axis.kind, "labels": list(axis.labels), **grid, **_kept(axis, OF_AXIS, keep)}
+
+
+def _look_header(look: Look, keep: Keep) -> dict[str, Any]:
+    return {"name": look.name, "queries": look.queries, "keys": look.keys, **_kept(look, OF_LOOK, keep)}
+
+
+def _kept(owner: Axis | Look, fields: tuple[str, ...], keep: Keep) -> dict[str, Any]:
+    """What stands in the header for the arrays of an axis or a look."""
+    arrays = {field: getattr(owner, field) for field in fields}
+    return {field: keep(field, array) for field, array in arrays.items() if array is not None and array.size}
 
 
 def load(path: str | Path) -> Trace:
-    """Reads a trace; a file that is damaged, foreign or does not fit itself is a DataError that names it."""
+    """Reads a trace; a file that is damaged, foreign or inconsistent is a DataError that names it."""
     try:
         trace = _read(Path(path))
         check_trace(trace)
@@ -82,7 +98,7 @@ def _read(path: Path) -> Trace:
     try:
         with safe_open(path, framework="np") as opened:
             header = _parsed((opened.metadata() or {}).get(KEY))
-            arrays = {name: opened.get_tensor(name) for name in _wanted(header, set(opened.keys()))}
+            arrays = {name: opened.get_tensor(name) for name in _array_names(header, set(opened.keys()))}
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error})") from None
     except (SafetensorError, TypeError, ValueError) as error:
@@ -113,12 +129,16 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _wanted(header: dict[str, Any], stored: set[str]) -> list[str]:
-    """The names of the arrays that the header speaks of; all of them must be there."""
-    looks = [look for scene in header["scenes"] for look in _get(scene, "looks", list, "a scene")]
-    sides = [side for scene in header["scenes"] for side in _get(scene, "sides", dict, "a scene").values()]
-    names = [_get(look, "weights", str, "a look") for look in looks]
-    names += [_get(side, "pictures", str, "a side") for side in sides if isinstance(side, dict) and "pictures" in side]
+def _array_names(header: dict[str, Any], stored: set[str]) -> list[str]:
+    """The names of the arrays that the header refers to; all of them must be there."""
+    names = []
+    for scene in header["scenes"]:
+        looks, axes = _get(scene, "looks", list, "a scene"), _get(scene, "axes", dict, "a scene")
+        owners = [("a look", OF_LOOK, look) for look in looks] + [("an axis", OF_AXIS, axis) for axis in axes.values()]
+        for owner, fields, entry in owners:
+            if not isinstance(entry, dict):
+                raise DataError(f"{owner} must be a JSON object, got {type(entry).__name__}")
+            names += [_get(entry, field, str, owner) for field in fields if field in entry]
     for name in names:
         if name not in stored:
             raise DataError(f"array {quoted(name)} is missing; write the file again")
@@ -126,25 +146,24 @@ def _wanted(header: dict[str, Any], stored: set[str]) -> list[str]:
 
 
 def _scene(entry: dict[str, Any], arrays: dict[str, Any]) -> Scene:
-    sides = _get(entry, "sides", dict, "a scene")
     return Scene(
         title=_get(entry, "title", str, "a scene"),
-        sides={name: _side(name, side, arrays) for name, side in sides.items()},
+        axes={name: _axis(name, axis, arrays) for name, axis in entry["axes"].items()},
         looks=[_look(look, arrays) for look in entry["looks"]],
         notes=_get(entry, "notes", dict, "a scene"),
     )
 
 
-def _side(name: str, entry: Any, arrays: dict[str, Any]) -> Side:
-    owner = f"side {quoted(name)}"
+def _axis(name: str, entry: dict[str, Any], arrays: dict[str, Any]) -> Axis:
+    owner = f"axis {quoted(name)}"
     kind, labels = _get(entry, "kind", str, owner), _get(entry, "labels", list, owner)
     grid = tuple(_get(entry, "grid", list, owner)) if "grid" in entry else None
-    return Side(kind, labels, arrays[entry["pictures"]] if "pictures" in entry else None, grid)
+    return Axis(kind, labels, grid=grid, **{field: arrays[entry[field]] for field in OF_AXIS if field in entry})
 
 
 def _look(entry: dict[str, Any], arrays: dict[str, Any]) -> Look:
     name, queries, keys = (_get(entry, key, str, "a look") for key in ("name", "queries", "keys"))
-    return Look(name, queries, keys, arrays[entry["weights"]])
+    return Look(name, queries, keys, **{field: arrays[entry[field]] for field in OF_LOOK if field in entry})
 
 
 def _get(table: object, key: str, kind: type, owner: str) -> Any:

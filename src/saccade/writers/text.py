@@ -1,7 +1,6 @@
 """Texts, written token by token: translations, normalized dates, captions."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +13,10 @@ from saccade.data import imported, tokenizers
 from saccade.data.examples import Example, Splits, place
 from saccade.data.tensors import Batch, TextTarget, padded
 from saccade.data.tokenizers import Tokenizer
-from saccade.errors import DataError, UnknownName
-from saccade.evaluation.text import Tokenize, signatures, translation_scores
+from saccade.errors import DataError, UnknownName, UsageError
+from saccade.evaluation.text import Tokenize, perplexity, signatures, translation_scores
 from saccade.readers.text import WINDOW, places
-from saccade.search import Hypothesis, search
+from saccade.search import Hypothesis, search, stream
 from saccade.view.trace import Axis, Look
 from saccade.writers import writer
 from saccade.writers.writer import Loss, Options, Prediction, parts_of
@@ -81,7 +80,7 @@ class Writer(writer.Writer):
         if config.start == "group" and not any(example.group for example in splits.train):
             raise DataError("writer.start=group: expected pairs with a group, a language say, in a third column, got none")
         if config.share_tokenizer:
-            return cls(config, reader.tokenizer)
+            return cls(config, _shared(reader))
         return cls(config, tokenizers.train(cls.texts_of(config, tokens, splits), tokens))
 
     @classmethod
@@ -163,14 +162,35 @@ class Writer(writer.Writer):
                 texts += [self._prediction(hypothesis, group, read) for hypothesis in hypotheses]
         return found
 
+    def stream(self, model: Any, batch: Batch, options: Options) -> Iterator[str]:
+        memory = model.read(batch.input)
+        pieces = stream(
+            model,
+            memory,
+            options.search,
+            inputs=1,
+            start=self.first(options.groups[0]),
+            end=self.vocabulary.end,
+            banned=self.vocabulary.banned,
+        )
+        return decoded(self.tokenizer, (new for (new,) in pieces))
+
     def _prediction(self, hypothesis: Hypothesis, group: str, read: Sequence[Look]) -> Prediction:
         ids = [*hypothesis.tokens, self.vocabulary.end] if hypothesis.finished else hypothesis.tokens
         # Looks at the input first: they are what is shown unless another is asked for.
         own = sorted(hypothesis.looks, key=lambda look: look.keys != "input")
         looks = [Look(look.name, "output", look.keys, look.weights.numpy()) for look in own]
         text = self.tokenizer.decode(hypothesis.tokens)
-        labels = self.tokenizer.labels(ids)
-        return Prediction(text, hypothesis.log_prob, hypothesis.finished, labels, [*looks, *read], group)
+        start = self.tokenizer.labels([self.first(group)])
+        return Prediction(
+            text,
+            hypothesis.log_prob,
+            hypothesis.finished,
+            self.tokenizer.labels(ids),
+            start,
+            [*looks, *read],
+            group,
+        )
 
     def empty(self, options: Options) -> list[Prediction]:
         return [Prediction("", group=group) for group in options.groups for _ in range(options.search.n_best)]
@@ -185,8 +205,7 @@ class Writer(writer.Writer):
                 sum(part.log_prob for part in parts),
                 all(part.finished for part in parts),
                 [token for part in parts for token in part.tokens],
-                (),
-                parts[0].group,
+                group=parts[0].group,
             )
         )
 
@@ -222,11 +241,7 @@ class Writer(writer.Writer):
 
     def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
         loss = total / tokens
-        return (
-            {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
-            if self.config.metric != "exact_match"
-            else {"loss": loss}
-        )
+        return {"loss": loss, "perplexity": perplexity(loss)} if self.config.metric != "exact_match" else {"loss": loss}
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         return translation_scores(texts, references, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
@@ -236,8 +251,7 @@ class Writer(writer.Writer):
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
         kind = places(self.tokenizer)
-        start = self.tokenizer.labels([self.first(prediction.group)])
-        before = Axis(kind, [*start, *prediction.tokens[:-1]])
+        before = Axis(kind, [*prediction.context, *prediction.tokens[:-1]])
         return {"output": Axis(kind, prediction.tokens), "written": before}
 
     def title(self, example: Example, prediction: Prediction) -> str:
@@ -245,6 +259,26 @@ class Writer(writer.Writer):
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
         return {"log_prob": prediction.log_prob}
+
+
+def _shared(reader: Any) -> Tokenizer:
+    """The tokenizer of the inputs."""
+    if not hasattr(reader, "tokenizer"):
+        raise UsageError("writer.share_tokenizer: expected a system that reads text, got one that does not; leave it out")
+    tokenizer: Tokenizer = reader.tokenizer
+    return tokenizer
+
+
+def decoded(tokenizer: Tokenizer, pieces: Iterable[Sequence[int]]) -> Iterator[str]:
+    """Text piece by piece; a character whose bytes have not all come waits for them."""
+    ids: list[int] = []
+    told = ""
+    for new in pieces:
+        ids += new
+        text = tokenizer.decode(ids)
+        if len(text) > len(told) and not text.endswith("\N{REPLACEMENT CHARACTER}"):
+            yield text[len(told) :]
+            told = text
 
 
 def _groups(examples: Sequence[Example]) -> list[str]:

@@ -20,7 +20,7 @@ from saccade.search import Config as SearchConfig
 from saccade.view.trace import Axis, Look
 
 Floats = NDArray[np.float64]
-Loss = Callable[[Sequence[int]], tuple[float, int]]  # of the examples with these indices: the summed loss and the count
+Loss = Callable[[Sequence[int] | None], tuple[float, int]]  # of some examples, or all: the summed loss and the count
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Prediction:
     finished: bool = True
     "Whether a text ended by itself, and not by the maximum length."
     tokens: Sequence[str] = field(default=(), repr=False)
+    context: Sequence[str] = field(default=(), repr=False)
+    "What stood before the first token: the start token, or a prompt."
     looks: Sequence[Look] = field(default=(), repr=False)
     group: str = ""
     "The group that it was written for, such as a language."
@@ -66,6 +68,8 @@ class Writer:
     "Whether it has a tokenizer, and so the section [tokens]."
     SEARCHES: ClassVar[bool] = False
     "Whether outputs are searched for, and so the section [search]."
+    PREDICTED: ClassVar[bool] = True
+    "Whether scores are of predictions; else of the loss alone."
     parts: ClassVar[tuple[str, ...]] = ()
     "What is scored beside all examples and their groups."
 
@@ -122,6 +126,10 @@ class Writer:
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         """The predictions for each row of a batch, best first, group after group; `positions` are the rows' own numbers."""
         raise NotImplementedError
+
+    def stream(self, model: Any, batch: Batch, options: Options) -> Iterator[str]:
+        """The output for the one row of a batch, piece by piece as it is decided."""
+        raise UsageError("stream: expected a system that writes text; use predict")
 
     def empty(self, options: Options) -> list[Prediction]:
         """What is predicted for an empty line."""

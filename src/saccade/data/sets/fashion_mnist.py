@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from saccade.config import Count
-from saccade.data.examples import Example, Picture, Splits
-from saccade.data.sets.mnist import Part, pictures
-from saccade.errors import UsageError
+from saccade.data.examples import Picture, Splits
+from saccade.data.sets.mnist import labeled
 
 INPUT, TARGET = Picture, str
 SET = "fashion-mnist"
@@ -14,22 +13,12 @@ NAMES = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What is held out."""
+    """The size of the validation set."""
 
     held_out: Count = 2000
-    "So many pictures, the last of the 60,000 to learn from, are to choose by."
+    "Validation examples: the last of the 60,000 training examples."
 
 
 def load(config: Config) -> Splits:
-    """All three parts."""
-    train, test = _part("train"), _part("test")
-    if config.held_out >= len(train):
-        raise UsageError(f"data.held_out: expected fewer than the {len(train)} pictures there are, got {config.held_out}")
-    learned = len(train) - config.held_out
-    return Splits(train[:learned], train[learned:], test)
-
-
-def _part(part: Part) -> list[Example]:
-    images, classes = pictures(SET, part)
-    named = [NAMES[number] if number < len(NAMES) else str(number) for number in classes.tolist()]
-    return [Example(Picture(image), name) for image, name in zip(images, named, strict=True)]
+    """Training, validation and test set."""
+    return labeled(SET, config.held_out, lambda number: NAMES[number] if number < len(NAMES) else str(number))

@@ -1,19 +1,55 @@
-"""Pictures of digits and of clothes: MNIST (LeCun et al. 1998) and Fashion-MNIST (Xiao et al. 2017), as arrays."""
+"""MNIST: handwritten digits, 28 × 28, gray (LeCun et al. 1998); and the format that Fashion-MNIST shares with it."""
 
 import math
 import struct
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.config import Count
 from saccade.data import known
-from saccade.errors import DataError
+from saccade.data.examples import Example, Picture, Splits
+from saccade.errors import DataError, UsageError
+
+INPUT, TARGET = Picture, str
+SET = "mnist"
 
 Part = Literal["train", "test"]
 PREFIX = {"train": "train", "test": "t10k"}
 UNSIGNED = 8  # the code of bytes in an idx file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The size of the validation set."""
+
+    held_out: Count = 5000
+    "Validation examples: the last of the 60,000 training examples."
+
+
+def load(config: Config) -> Splits:
+    """Training, validation and test set."""
+    return labeled(SET, config.held_out, str)
+
+
+def labeled(name: str, held_out: int, label: Callable[[int], str]) -> Splits:
+    """The pictures of a data set in this format with their labels; the last training examples are the validation set."""
+    train, test = (
+        [Example(Picture(image), label(number)) for image, number in zip(*found, strict=True)] for found in _parts(name)
+    )
+    if held_out >= len(train):
+        raise UsageError(f"data.held_out: expected fewer than the {len(train)} training examples, got {held_out}")
+    first = len(train) - held_out
+    return Splits(train[:first], train[first:], test)
+
+
+def _parts(name: str) -> list[tuple[NDArray[np.uint8], list[int]]]:
+    found = [pictures(name, part) for part in ("train", "test")]
+    return [(images, labels.tolist()) for images, labels in found]
 
 
 def pictures(name: str, part: Part) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -1,4 +1,4 @@
-// A bar for each thing that was looked at, in their own order.
+// A bar for each place, in their own order.
 
 function drawBars({ look, matrix, names, kind }) {
   const weights = matrix.row(0), most = mostOf(weights), places = heaviest(weights, look.most);

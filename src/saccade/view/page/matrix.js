@@ -5,12 +5,21 @@ function unpacked(text, bits) {
   return bits === 8 ? raw : new Uint16Array(raw.buffer);
 }
 
+// A list of edges as a matrix: the cells without an edge have weight 0.
+function asMatrix(values, look) {
+  if (!look.cells) return values;
+  const [rows, columns] = look.shape, step = (look.high - look.low) / (2 ** look.bits - 1);
+  const dense = new values.constructor(rows * columns).fill(step ? Math.round(-look.low / step) : 0);
+  new Uint32Array(unpacked(look.cells, 8).slice().buffer).forEach((cell, edge) => { dense[cell] = values[edge]; });
+  return dense;
+}
+
 class Matrix {
   // One picture: `values(cell)` in the weights' own numbers, `levels` between 0 (smallest here) and 255 (largest).
   constructor(look, head) {
     [this.rows, this.columns] = look.shape;
     const chosen = head === null ? look.weights : [look.weights[head]];
-    const heads = chosen.map((text) => unpacked(text, look.bits));
+    const heads = chosen.map((text) => asMatrix(unpacked(text, look.bits), look));
     const sum = heads.length === 1 ? heads[0] : new Uint32Array(heads[0].length);
     if (heads.length > 1) for (const each of heads) for (let cell = 0; cell < sum.length; cell++) sum[cell] += each[cell];
     this.sum = sum;

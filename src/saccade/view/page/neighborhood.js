@@ -2,13 +2,6 @@
 
 const RING = { wide: 760, high: 380, radius: 165 }, LONG_NAME = 36;
 
-function vector(tag, attributes = {}, text = "") {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.textContent = text;
-  return element;
-}
-
 function drawNeighborhood({ look, matrix, names, kind }) {
   const weights = matrix.row(0), most = mostOf(weights), x = RING.wide / 2, y = RING.high / 2;
   const others = [...weights.keys()].slice(1).sort((one, other) => weights[other] - weights[one]).slice(0, look.most);

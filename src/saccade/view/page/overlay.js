@@ -1,7 +1,7 @@
-// The picture that tiles came from, plain and under the color of their weights.
+// An image in tiles, plain and under the colors of its weights.
 
-function drawOverlay({ look, matrix, names, pictures, colors }) {
-  const weights = matrix.row(0), [, columns] = look.grid, source = pictures[look.pictures[0]];
+function drawOverlay({ look, matrix, names, images, colors }) {
+  const weights = matrix.row(0), [, columns] = look.grid, source = images[look.images[0]];
   const low = Math.min(0, matrix.least), high = Math.max(0, matrix.most), [least, most] = look.cover;
   const shown = (alt) => made("img", "", { alt, src: source, class: look.crisp ? "crisp" : "" });
   const pair = made("div", "", { class: "overlay" }), plain = made("figure"), painted = made("figure");
@@ -15,7 +15,7 @@ function drawOverlay({ look, matrix, names, pictures, colors }) {
     tile.setAttribute("aria-label", `${names[place]}: ${number(weight)}`);
     return tile;
   }));
-  plain.append(shown("the picture"));
+  plain.append(shown("the image"));
   painted.append(shown(""), tiles);
   pair.append(plain, painted);
   const strip = made("canvas", "", { class: "ramp", width: 96, height: 10, "aria-hidden": "true" });
@@ -23,4 +23,4 @@ function drawOverlay({ look, matrix, names, pictures, colors }) {
   return { nodes: [pair], meaning: [number(low), strip, made("span", number(high)), made("span", `· ${look.grid.join(" × ")} tiles`)] };
 }
 
-DRAWINGS.overlay = { view: "picture", draw: drawOverlay };
+DRAWINGS.overlay = { view: "image", draw: drawOverlay };

@@ -1,4 +1,4 @@
-// What can be pointed at in a drawing (words, pictures, tiles, bars): by pointer, by focus and with the arrow keys.
+// What can be pointed at in a drawing (words, images, tiles, bars): by pointer, by focus and with the arrow keys.
 
 // The drawings that this page has, by name: what the reader calls each, and the function that makes it.
 const DRAWINGS = {};
@@ -59,6 +59,14 @@ class Pieces {
     }
     return best;
   }
+}
+
+// An element of an SVG drawing.
+function vector(tag, attributes = {}, text = "") {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  return element;
 }
 
 // An element that is a piece: `share` (0 to 1) is how strongly its style shows it.

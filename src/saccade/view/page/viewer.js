@@ -1,4 +1,4 @@
-// The page: what is chosen, what is pointed at, and what is said about it. All text goes in as text, never as markup.
+// The page: what is selected, what is pointed at, and its weights. All text goes in as text, never as markup.
 
 const find = (id) => document.getElementById(id);
 const trace = JSON.parse(find("trace").textContent);
@@ -7,11 +7,12 @@ const map = new HeatMap(find("cells"), colors);
 const JOINED = new Set(["characters", "letters", "bytes", "pieces", "tokens"]);  // written without spaces between
 const MOST_TEXT = 4000, TOP = 10, NEAR = 4;
 const HELP = {
+  path: "Point at a glimpse, or move with the Tab and arrow keys, to read its place.",
   drawn: "Point at a place, or move with the Tab and arrow keys, to read its weight.",
   pinned: " Click or Enter pins a row.",
-  matrix: "Point at a cell, or move with the arrow keys. Click or Enter pins a row, Escape lets it go. The wheel, a pinch, + and − zoom; dragging moves; 0 shows all.",
+  heatmap: "Point at a cell, or move with the arrow keys. Click or Enter pins a row, Escape lets it go. The wheel, a pinch, + and − zoom; dragging moves; 0 shows all.",
 };
-const state = { scene: 0, look: 0, head: null, view: null, pinned: null, cursor: null };
+const state = { scene: 0, look: 0, head: null, view: null, pinned: null, cursor: null, follow: null, tell: null };
 const pieces = new Pieces(find("drawing"), (cell) => point(cell), (row) => map.matrix.rows > 1 && pin(row));
 
 function made(tag, text = "", attributes = {}) {
@@ -33,8 +34,9 @@ function number(value) {
 
 const scene = () => trace.scenes[state.scene];
 const look = () => scene().looks[state.look];
-const side = (which) => scene().sides[which];
-const drawn = () => state.view !== "matrix" && look().drawing in DRAWINGS;
+const axis = (which) => scene().axes[which];
+const isPath = () => map.matrix.columns === 0;  // of glimpses: it has no weights
+const drawn = () => state.view !== "heatmap" && look().drawing in DRAWINGS;
 const active = () => state.pinned ?? state.cursor?.row ?? 0;
 
 // The address names what is shown: #scene=2&look=…&head=1. Scenes count from 1, heads from 0.
@@ -45,7 +47,7 @@ function readAddress() {
   state.scene = place >= 0 && place < trace.scenes.length ? place : 0;
   state.look = Math.max(0, scene().looks.findIndex((each) => each.name === wanted.look));
   const head = wanted.head === null || wanted.head === "" ? -1 : Number(wanted.head);
-  state.view = words.get("view") === "matrix" ? "matrix" : null;
+  state.view = words.get("view") === "heatmap" && look().shape[1] ? "heatmap" : null;
   state.head = Number.isInteger(head) && head >= 0 && head < look().weights.length ? head : null;
 }
 
@@ -79,33 +81,37 @@ function showAll() {
   map.matrix = new Matrix(look(), look().weights.length === 1 ? 0 : state.head);
   showText("queries", queries, true);
   showText("keys", keys, false);
-  map.labels = { rows: side(queries).labels.map(named), columns: side(keys).labels.map(called) };
+  map.labels = { rows: axis(queries).labels.map(named), columns: axis(keys).labels.map(called) };
   showStage();
   point(null);
 }
 
-// Pictures, tiles and instances need no name: they are called by their number, or by their row and column.
+// Images, tiles and instances without a label are called by their number, or by their row and column.
 function called(label, place) {
   const { drawing, grid } = look();
-  if (label !== "" || drawing === "matrix" || drawing === "text") return named(label);
+  if (label !== "" || drawing === "heatmap" || drawing === "shaded_text") return named(label);
   return grid ? `${Math.floor(place / grid[1])}, ${place % grid[1]}` : String(place);
 }
 
 function showStage() {
   find("drawn").hidden = !drawn();
   find("heatmap").hidden = find("texts").hidden = drawn();
-  find("help").textContent = drawn() ? HELP.drawn + (map.matrix.rows > 1 ? HELP.pinned : "") : HELP.matrix;
+  find("help").textContent = isPath() ? HELP.path : drawn() ? HELP.drawn + (map.matrix.rows > 1 ? HELP.pinned : "") : HELP.heatmap;
   find("pin").hidden = drawn() && map.matrix.rows === 1;
+  find("row").hidden = isPath();
+  find("work").classList.toggle("wide", drawn() && Boolean(DRAWINGS[look().drawing].wide));
+  if (!drawn()) Object.assign(state, { follow: null, tell: null });
   if (drawn()) return showDrawing();
   showLegend();
   map.show(map.matrix, map.labels.rows, map.labels.columns);
 }
 
 function showDrawing() {
-  const { labels, kind } = side(look().keys);
-  const { nodes, meaning } = DRAWINGS[look().drawing].draw({
-    look: look(), scene: scene(), head: state.head, matrix: map.matrix, names: map.labels.columns, labels, kind, colors, pictures: trace.pictures,
+  const { labels, kind } = axis(look().keys);
+  const { nodes, meaning, follow, tell } = DRAWINGS[look().drawing].draw({
+    look: look(), scene: scene(), head: state.head, matrix: map.matrix, names: map.labels.columns, labels, kind, colors, images: trace.images, rows: map.labels.rows,
   });
+  Object.assign(state, { follow, tell });
   pieces.show(nodes);
   find("meaning").replaceChildren(...meaning);
 }
@@ -147,9 +153,9 @@ function showChoices() {
   const choices = heads > 1 ? [null, ...Array(heads).keys()] : [];
   find("heads").replaceChildren(legend, ...choices.map((head) => option("head", head ?? "mean", head === state.head, () => keepPlace({ head }))));
   find("heads").hidden = heads < 2;
-  const views = look().drawing in DRAWINGS ? [look().drawing, "matrix"] : [];
+  const views = look().drawing in DRAWINGS && look().shape[1] ? [look().drawing, "heatmap"] : [];
   find("views").replaceChildren(find("views").querySelector("legend"), ...views.map((view) => {
-    return option("view", DRAWINGS[view]?.view ?? view, (view === "matrix") === !drawn(), () => chooseView(view === "matrix" ? view : null));
+    return option("view", DRAWINGS[view]?.view ?? "heat map", (view === "heatmap") === !drawn(), () => chooseView(view === "heatmap" ? view : null));
   }));
   find("views").hidden = !views.length;
   find("choices").hidden = heads < 2 && looks.length < 2 && !views.length;
@@ -184,7 +190,7 @@ function keepPlace(change) {
 }
 
 function showText(id, which, clickable) {
-  const { name, kind, labels } = side(which), joined = JOINED.has(kind), line = find(id);
+  const { name, kind, labels } = axis(which), joined = JOINED.has(kind), line = find(id);
   find(`${id}-name`).textContent = name === kind ? name : `${name}, ${kind}`;
   const pieces = labels.slice(0, MOST_TEXT).flatMap((label, index) => {
     const piece = made("i", joined ? label || "∅" : named(label), clickable ? { "data-row": index } : {});
@@ -217,7 +223,10 @@ function point(cell) {
 }
 
 function showRow() {
-  const row = active(), weights = map.matrix.row(row), most = weights.reduce((one, other) => Math.max(one, other), 0);
+  const row = active();
+  state.follow?.(row);
+  if (isPath()) return;
+  const weights = map.matrix.row(row), most = weights.reduce((one, other) => Math.max(one, other), 0);
   const style = getComputedStyle(document.documentElement);
   const [mark, strength] = ["--mark", "--strength"].map((name) => style.getPropertyValue(name).trim());
   map.keysPieces.forEach((piece, index) => {
@@ -241,7 +250,7 @@ function scrolledTo(box, piece) {
 function showTable(row, weights, most) {
   const order = topOf(weights), labels = map.labels.columns;
   find("row-title").replaceChildren(made("bdi", map.labels.rows[row]), " looked at");
-  find("key-column").textContent = side(look().keys).name;
+  find("key-column").textContent = axis(look().keys).name;
   find("top").tBodies[0].replaceChildren(...order.map((key) => {
     const line = made("tr"), name = made("td"), bar = made("td"), length = made("span", "", { class: "length" });
     name.append(made("bdi", labels[key]), labels[key] === String(key) ? "" : made("span", key, { class: "place" }));
@@ -273,10 +282,11 @@ function topOf(weights) {
 function showReadout() {
   const cell = state.cursor, said = find("readout");
   if (!cell || cell.column === null) {
-    const hint = drawn() ? "Point at a place to read its weight." : "Point at a cell to read its weight.";
+    const hint = isPath() ? "Point at a glimpse to read its place." : drawn() ? "Point at a place to read its weight." : "Point at a cell to read its weight.";
     said.replaceChildren(made("span", state.pinned === null ? hint : `Row ${state.pinned} is pinned.`, { class: "quiet" }));
     return;
   }
+  if (state.tell) return said.replaceChildren(...state.tell(cell.row));
   said.replaceChildren(
     made("bdi", map.labels.rows[cell.row]), made("span", " looked at ", { class: "quiet" }),
     made("bdi", map.labels.columns[cell.column]), made("span", " with ", { class: "quiet" }),
@@ -393,7 +403,7 @@ find("queries").addEventListener("click", (event) => {
   if (row !== undefined) pin(Number(row));
 });
 
-function savePicture() {
+function saveImage() {
   const density = 2, bar = 64, width = map.left + map.width + 24, height = map.top + map.height + bar + 24;
   const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
   const picture = document.createElement("canvas");
@@ -429,7 +439,7 @@ find("closer").addEventListener("click", () => map.zoomBy(1.5));
 find("farther").addEventListener("click", () => map.zoomBy(1 / 1.5));
 find("fit").addEventListener("click", () => map.fit());
 find("pin").addEventListener("click", () => pin(active()));
-find("save").addEventListener("click", savePicture);
+find("save").addEventListener("click", saveImage);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => point(state.cursor));
 addEventListener("hashchange", () => {
   Object.assign(state, { pinned: null, cursor: null });

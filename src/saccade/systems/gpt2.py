@@ -1,0 +1,163 @@
+"""Language models are unsupervised multitask learners: GPT-2 (Radford et al. 2019).
+
+Reads: the tokens so far, each with its learned position.
+Attends: in each layer and head, every token to those before it and to itself.
+Writes: the next token.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.attention import causal
+from saccade.attention.live import live
+from saccade.config import Positive, Share
+from saccade.data.tensors import Batch
+from saccade.data.tokenizers import Vocabulary
+from saccade.errors import UsageError
+from saccade.layers.cache import Past
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
+from saccade.layers.dropout import Dropout
+from saccade.layers.feed_forward import FeedForward
+from saccade.layers.multihead import MultiHeadAttention, StepOutput
+from saccade.layers.positions import Learned
+from saccade.layers.transformer import EncoderLayer, SelfAttention
+from saccade.search.protocol import Step, StepLook
+from saccade.systems.system import Output, System
+
+READS, WRITES = "text", "continuation"
+INIT_STD = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes of the model; the defaults are those of GPT-2 small."""
+
+    hidden_size: Positive = 768
+    "Size of a token's vector in all layers."
+    num_layers: Positive = 12
+    "Number of layers."
+    num_heads: Positive = 12
+    "Attention heads of each layer; must divide hidden_size."
+    dropout: Share = 0.1
+    "Dropout of embeddings and of what each layer adds."
+    attention_dropout: Share = 0.1
+    "Dropout of attention weights."
+
+    def __post_init__(self) -> None:
+        if self.hidden_size % self.num_heads:
+            raise UsageError(f"num_heads: expected a divisor of hidden_size ({self.hidden_size}), got {self.num_heads}")
+
+
+@dataclass(frozen=True)
+class State:
+    """The tokens of each hypothesis, and the keys and values of those that the model still attends to.
+
+    Shapes: tokens (B, W, T)
+    """
+
+    tokens: Int[Tensor, "B W T"]
+    past: Past
+    layers: tuple[Any, ...]
+
+    def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
+        """These inputs, and of each these hypotheses."""
+        return State(self.tokens[inputs[:, None], hypotheses], self.past.select(inputs, hypotheses), self.layers)
+
+
+class Model(System):
+    """Shapes: target (B, T) -> loss; tokens (B, W) -> log-probabilities (B, W, V)"""
+
+    no_bias: Tensor
+
+    def __init__(self, config: Config, source: Vocabulary, context_length: int) -> None:
+        super().__init__()
+        self.config, self.context_length = config, context_length
+        self.embedding = nn.Embedding(source.size, config.hidden_size)  # also the output layer
+        self.positions = Learned(config.hidden_size, context_length)
+        self.layers = nn.ModuleList(self._layer() for _ in range(config.num_layers))
+        self.norm = nn.LayerNorm(config.hidden_size)
+        self.dropout = Dropout(config.dropout)
+        self.register_buffer("no_bias", torch.zeros(source.size), persistent=False)
+        self._initialize()
+
+    def _layer(self) -> EncoderLayer:
+        config = self.config
+        attention = MultiHeadAttention(config.hidden_size, config.num_heads, dropout=config.attention_dropout)
+        network = FeedForward(config.hidden_size, 4 * config.hidden_size, "gelu_tanh")
+        mixer = SelfAttention(attention, lambda lengths: causal())
+        return EncoderLayer(mixer, network, config.hidden_size, config.dropout, "pre")
+
+    def _initialize(self) -> None:
+        """N(0, 0.02); what is added to the residual stream is divided by the root of the number of additions."""
+        residual = INIT_STD / math.sqrt(2 * self.config.num_layers)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:
+                added = name.endswith(("output_map.weight", "network.out.weight"))
+                nn.init.normal_(parameter, std=residual if added else INIT_STD)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    def forward(self, batch: Batch) -> Output:
+        """Sum over all positions of −log p(token | those before it)."""
+        target = batch.target
+        x = self._embedded(target.before(), 0)
+        for layer in self.layers:
+            x = layer(x, None)
+        rows, tokens = live_rows(self.norm(x), target.tokens, live(target.lengths, x.shape[1]))
+        return Output(linear_cross_entropy(rows, self.embedding.weight, self.no_bias, tokens), target.lengths.sum())
+
+    def _embedded(self, tokens: Int[Tensor, "B T"], first: int) -> Float[Tensor, "B T D"]:
+        embedded: Tensor = self.dropout(self.embedding(tokens) + self.positions(first, first + tokens.shape[1]))
+        return embedded
+
+    def start(self, inputs: int) -> State:
+        """Nothing written yet, for so many inputs."""
+        device = self.embedding.weight.device
+        none = torch.zeros(inputs, 1, 0, dtype=torch.long, device=device)
+        return State(none, Past.none(inputs, device), tuple(layer.mixer.start() for layer in self.layers))
+
+    def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
+        """One more token for every hypothesis. A full context goes on with its later half."""
+        if state.past.steps == self.context_length:
+            state = self._renewed(state)
+        past = state.past.with_steps(state.layers[0].used)
+        x = self._embedded(tokens.flatten()[:, None], state.past.steps).view(*tokens.shape, -1)
+        return self._advanced(x, tokens[..., None], past, state)
+
+    def prefill(self, tokens: Int[Tensor, "B T"], state: State) -> Step:
+        """A prompt at once; of one that is longer than the context, the last tokens."""
+        kept = tokens[:, -self.context_length :]
+        state = State(tokens[:, None, : tokens.shape[1] - kept.shape[1]], state.past, state.layers)
+        past = state.past.with_steps(state.layers[0].used, kept.shape[1])
+        return self._advanced(self._embedded(kept, 0), kept[:, None], past, state)
+
+    def _renewed(self, state: State) -> State:
+        """The same hypotheses with the later half of their tokens, read anew: each counts as an input of its own."""
+        B, W, _ = state.tokens.shape
+        kept = state.tokens[..., -(self.context_length // 2 or 1) :].flatten(0, 1)
+        read: State = self.prefill(kept, self.start(B * W)).state
+        return State(state.tokens, Past(read.past.places.view(B, W, -1)), read.layers)
+
+    def _advanced(self, x: Float[Tensor, "B _ D"], tokens: Int[Tensor, "B W _"], past: Past, state: State) -> Step:
+        """The last position through all layers."""
+        seen: list[StepOutput] = []
+        for layer, cache in zip(self.layers, state.layers, strict=True):
+            seen.append(layer.step(x, past, cache))  # type: ignore[operator]
+            x = seen[-1].output
+        W = tokens.shape[1]
+        log_probs = F.linear(self.norm(x[:, -W:]), self.embedding.weight).log_softmax(-1)
+        following = State(torch.cat((state.tokens, tokens), -1), past, state.layers)
+        return Step(log_probs, following, lambda: self._looks(seen, W, following.tokens.shape[-1]))
+
+    def _looks(self, seen: Sequence[StepOutput], W: int, total: int) -> list[StepLook]:
+        """Where the newest token looked in each layer; tokens that left the context have no weight."""
+        weights = [step.weights()[:, -W:] for step in seen]
+        padded = [F.pad(one, (total - one.shape[-1], 0)) for one in weights]
+        return [StepLook(f"layer {number}", "written", one) for number, one in enumerate(padded, 1)]

@@ -1,0 +1,181 @@
+"""Show, attend and tell: neural image caption generation with visual attention (Xu et al. 2015), soft attention.
+
+Reads: an image, by a small residual network, as a grid of feature vectors.
+Attends: the writer's last state, at every step, to every cell of the grid.
+Writes: a caption, one token after the other, with an LSTM that is fed what it attended to.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.attention import attend, make_normalizer, make_score
+from saccade.attention.live import live
+from saccade.config import Amount, Count, Positive, Share
+from saccade.data.tensors import Batch, PictureInput
+from saccade.data.tokenizers import Vocabulary
+from saccade.errors import UsageError
+from saccade.layers.attentive_decoder import Annotations, DecoderState, LastStateDecoder, query_map_for
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
+from saccade.layers.dropout import Dropout
+from saccade.search.protocol import Step, StepLook
+from saccade.systems.system import Output, System
+
+READS, WRITES = "picture", "text"
+DEFAULTS = {"tokens": {"kind": "word"}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes and parts of the model; the network that reads images is trained along."""
+
+    channels: Positive = 32
+    "Channels of the first stage of the image network; every further stage has twice as many."
+    num_stages: Positive = 3
+    "Stages of the image network, a residual block each; an image is halved in each stage but the last."
+    embedding_size: Positive = 128
+    "Size of a token's vector."
+    hidden_size: Positive = 256
+    "Units of the LSTM."
+    score: str = "additive"
+    "How a state and a cell of the grid are compared: any name of the catalog of scores."
+    normalize: str = "softmax"
+    "How scores become weights: softmax, sparsemax, entmax15 …"
+    coverage: Amount = 1.0
+    "Weight λ of the penalty for cells whose weights over all steps do not sum to one (doubly stochastic attention)."
+    dropout: Share = 0.5
+    "Dropout of embeddings, feature vectors and of what the output layer reads."
+    max_shift: Count = 2
+    "Training images are shifted by at most this number of pixels in each direction."
+
+
+class ResidualBlock(nn.Module):
+    """Two 3 × 3 convolutions with batch normalization, and a connection around them.
+
+    Shapes: (B, C, H, W) -> (B, channels, H / stride, W / stride)
+    """
+
+    def __init__(self, before: int, channels: int, stride: int) -> None:
+        super().__init__()
+        self.first, self.second = convolution(before, channels, 3, stride), convolution(channels, channels, 3)
+        self.around = convolution(before, channels, 1)
+        self.stride = stride
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B _ _ _"]:
+        # A 1 × 1 convolution with a stride is one without, of fewer pixels.
+        around = self.around(x[:, :, :: self.stride, :: self.stride])
+        return F.relu(self.second(F.relu(self.first(x))) + around)
+
+
+def convolution(before: int, channels: int, size: int, stride: int = 1) -> nn.Sequential:
+    """A convolution and batch normalization."""
+    layer = nn.Conv2d(before, channels, size, stride, size // 2, bias=False)
+    nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+    return nn.Sequential(layer, nn.BatchNorm2d(channels))
+
+
+def shifted(images: Float[Tensor, "B C H W"], most: int) -> Float[Tensor, "B C H W"]:
+    """Each image shifted at random; the edge is repeated."""
+    B, _, H, W = images.shape
+    device = images.device
+    down, right = torch.randint(-most, most + 1, (2, B, 1)).to(device)  # drawn alike on every device
+    rows = (torch.arange(H, device=device) + down).clamp(0, H - 1)
+    columns = (torch.arange(W, device=device) + right).clamp(0, W - 1)
+    samples = torch.arange(B, device=device)[:, None, None]
+    return images.permute(0, 2, 3, 1)[samples, rows[:, :, None], columns[:, None]].permute(0, 3, 1, 2)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The grid of features, and the LSTM's first state."""
+
+    annotations: Annotations
+    start: Float[Tensor, "B S"]
+
+
+class Model(System):
+    """Shapes: image (B, C, H, W), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
+
+    def __init__(self, config: Config, channels: int, height: int, width: int, target: Vocabulary) -> None:
+        super().__init__()
+        least = 2**config.num_stages
+        if min(height, width) < least:
+            raise UsageError(f"num_stages: expected images of at least {least} × {least} pixels, got {height} × {width}")
+        self.config = config
+        widths = [config.channels * 2**stage for stage in range(config.num_stages)]
+        strides = [2] * (config.num_stages - 1) + [1]
+        features, hidden, embedding = widths[-1], config.hidden_size, config.embedding_size
+        self.stem = convolution(channels, config.channels // 2, 3)
+        before = [config.channels // 2, *widths]
+        self.stages = nn.Sequential(*map(ResidualBlock, before, widths, strides))
+        self.start_map = nn.Linear(features, 2 * hidden)
+        self.embedding = nn.Embedding(target.size, embedding)
+        score = make_score(config.score, query_width=hidden, key_width=features, keys=height * width)
+        normalize = make_normalizer(config.normalize)
+        query_map = query_map_for(score, hidden, features)
+        self.decoder = LastStateDecoder(
+            embedding, hidden, features, score=score, normalize=normalize, query_map=query_map, cell="lstm", gated=True
+        )
+        self.state_map = nn.Linear(hidden, embedding)
+        self.context_map = nn.Linear(features, embedding, bias=False)
+        self.output = nn.Linear(embedding, target.size)
+        self.dropout = Dropout(config.dropout)
+        self.grid = (_halved(height, config.num_stages - 1), _halved(width, config.num_stages - 1))
+
+    def read(self, input: PictureInput) -> Memory:
+        """The feature vector of each cell, row by row, and the first state from their mean (section 3.1.2)."""
+        pixels = shifted(input.pixels, self.config.max_shift) if self.training else input.pixels
+        grid = self.stages(F.relu(self.stem(pixels)))
+        features = self.dropout(grid.flatten(2).transpose(1, 2).contiguous())
+        start = torch.tanh(self.start_map(features.mean(1)))
+        return Memory(Annotations(self.decoder.score.prepare(features), features, None), start)
+
+    def forward(self, batch: Batch) -> Output:
+        """−log p of the captions' tokens, and λ Σ_i (1 − Σ_t α_ti)² (equation 14)."""
+        memory, target = self.read(batch.input), batch.target
+        words = self.dropout(self.embedding(target.before().t()))
+        decoded = self.decoder(words, memory.annotations, memory.start)
+        open_ = live(target.lengths, len(words)).t()
+        read = self._read_out(words, decoded.outputs, decoded.contexts)
+        rows, tokens = live_rows(read, target.tokens.t(), open_)
+        smoothing = self.smoothing(target)
+        cross_entropy = linear_cross_entropy(rows, self.output.weight, self.output.bias, tokens, smoothing)
+        if not self.training:  # what is scored is the text
+            return Output(cross_entropy, target.lengths.sum())
+        weights = self._weights(memory, decoded.outputs)
+        penalty = (1 - (weights * open_.t()[..., None]).sum(1)).square().sum()
+        metrics = {"cross_entropy": cross_entropy.detach(), "coverage": penalty.detach()}
+        return Output(cross_entropy + self.config.coverage * penalty, target.lengths.sum(), metrics)
+
+    def _weights(self, memory: Memory, outputs: Float[Tensor, "T B D"]) -> Float[Tensor, "B T K"]:
+        """Where each step attended: the queries are the states before the steps."""
+        first = self.decoder.hidden(memory.start)[None]
+        annotations, decoder = memory.annotations, self.decoder
+        queries = decoder.query_map(torch.cat((first, outputs[:-1])).transpose(0, 1))
+        attended = attend(queries, annotations.keys, annotations.values, score=decoder.score, normalize=decoder.normalize)
+        return attended.weights()
+
+    def _read_out(self, words: Tensor, states: Tensor, contexts: Tensor) -> Tensor:
+        """The deep output layer (equation 7)."""
+        return self.dropout(torch.tanh(words + self.state_map(states) + self.context_map(contexts)))
+
+    def start(self, memory: Memory) -> DecoderState:
+        """Nothing written yet."""
+        return self.decoder.start(memory.annotations, memory.start)
+
+    def step(self, tokens: Int[Tensor, "B W"], state: DecoderState) -> Step:
+        """One more token for every hypothesis."""
+        words = self.embedding(tokens)
+        decoded = self.decoder.step(words, state)
+        log_probs = self.output(self._read_out(words, decoded.outputs, decoded.contexts)).log_softmax(-1)
+        return Step(log_probs, decoded.state, lambda: [StepLook("attention", "input", decoded.weights())])
+
+
+def _halved(size: int, times: int) -> int:
+    """A height or width after so many convolutions of stride 2."""
+    for _ in range(times):
+        size = (size + 1) // 2
+    return size

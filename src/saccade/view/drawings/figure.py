@@ -1,0 +1,139 @@
+"""What is drawn of a scene: one look of it, one head or the mean of all, with its labels and the lines above it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from saccade.errors import UnknownName
+from saccade.view.output.axis_labels import Labels
+from saccade.view.output.display_text import place_name
+from saccade.view.output.scales import Floats
+from saccade.view.output.screen import Screen
+from saccade.view.trace import Axis, Look, Pixels, Scene, matrix
+
+UNTITLED = "where it looked"
+RULER = 32  # from so many places on, labels that only count are drawn as a scale
+AXES = "down: {} · across: {}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One look of a scene, to be drawn; `head` None is the mean of all heads."""
+
+    scene: Scene
+    look: Look
+    head: int | None = None
+    blank: str = "␣"
+    "What a space at the end of a label is shown as."
+    axes: str = AXES
+    "How the line above the drawing names the two axes."
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The matrix, (queries, keys)."""
+        return matrix(self.scene, self.look, self.head)
+
+    @property
+    def queries(self) -> Axis:
+        return self.scene.axes[self.look.queries]
+
+    @property
+    def keys(self) -> Axis:
+        return self.scene.axes[self.look.keys]
+
+    @property
+    def rows(self) -> Labels:
+        return self._labels(self.queries)
+
+    @property
+    def columns(self) -> Labels:
+        return self._labels(self.keys)
+
+    @property
+    def row(self) -> list[float]:
+        """The weights of the first query."""
+        row: list[float] = self.weights[0].tolist()
+        return row
+
+    @property
+    def title(self) -> str:
+        return self.scene.title or UNTITLED
+
+    @property
+    def notes(self) -> list[str]:
+        """The lines under the title: the look, its head and axes, and the notes of the scene."""
+        axes = self.axes.format(_axis_name(self.look.queries, self.queries), _axis_name(self.look.keys, self.keys))
+        notes = (f"{key}: {note if isinstance(note, str) else f'{note:.4g}'}" for key, note in self.scene.notes.items())
+        lines = [[self.look.name, self._head_name(), axes], notes]
+        return [" · ".join(filter(None, line)) for line in lines if line is not notes or self.scene.notes]
+
+    def names(self, axis: Axis, *, numbered: bool = False) -> list[str]:
+        """The labels of an axis as names; with `numbered`, an empty one is its number, in a grid its row and column."""
+        return [
+            _position(axis, number) if numbered and not label else place_name(label, blank=self.blank)
+            for number, label in enumerate(axis.labels)
+        ]
+
+    def _head_name(self) -> str:
+        if self.look.heads == 1:
+            return ""
+        return f"mean of {self.look.heads} heads" if self.head is None else f"head {self.head} of 0–{self.look.heads - 1}"
+
+    def _labels(self, axis: Axis) -> Labels:
+        """The labels to draw: names, or numbers where they do nothing but count upward (frames, instances, …)."""
+        if len(axis.labels) >= RULER and all(label.isascii() and label.isdigit() for label in axis.labels):
+            numbers = [float(label) for label in axis.labels]
+            if all(after > before for before, after in pairwise(numbers)):
+                return numbers
+        return self.names(axis)
+
+
+def _axis_name(name: str, axis: Axis) -> str:
+    """The name of an axis and its kind, only once where both are one word."""
+    return name if name == axis.kind else f"{name} ({axis.kind})"
+
+
+def _position(axis: Axis, number: int) -> str:
+    return str(number) if axis.grid is None else f"{number // axis.grid[1]}, {number % axis.grid[1]}"
+
+
+def image_and_grid(scene: Scene, look: Look) -> tuple[Pixels, tuple[int, int]]:
+    """The image that the keys are cells of, and the rows and columns of these."""
+    keys = scene.axes[look.keys]
+    picture, grid = keys.whole_image(), keys.grid
+    assert picture is not None
+    assert grid is not None
+    return picture, grid
+
+
+def find_look(scene: Scene, name: str | None) -> Look:
+    """The look of this name; the first unless named."""
+    known = {look.name: look for look in scene.looks}
+    if name is not None and name not in known:
+        raise UnknownName("look", name, known)
+    return scene.looks[0] if name is None else known[name]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One way to draw a look: which looks it fits, its text, its SVG, and what the page needs beside the weights."""
+
+    name: str
+    "Also the name of its file in `page`."
+    fits: Callable[[Scene, Look], bool]
+    terminal: Callable[[Figure, Screen], str]
+    svg: Callable[[Figure], str]
+    page: Callable[[Scene, Look], Mapping[str, Any]] = lambda scene, look: {}
+    "Under `images` a list of data addresses, of which each is stored once."
+    axes: str = "{} looked at {}"
+
+
+def one_query_at(kind: str) -> Callable[[Scene, Look], bool]:
+    """Fits looks of a single query at places of this kind."""
+    return lambda scene, look: has_one_query(scene, look) and scene.axes[look.keys].kind == kind
+
+
+def has_one_query(scene: Scene, look: Look) -> bool:
+    return look.places is None and scene.shape(look)[0] == 1

@@ -1,0 +1,125 @@
+"""An image once for each written word, bright where the weights of the word are (Xu et al. 2015, figures 2 and 3)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from saccade.view.drawings.bars import written
+from saccade.view.drawings.figure import Drawing, Figure, has_one_query, image_and_grid
+from saccade.view.output import display_text
+from saccade.view.output.embedded_images import Pixels, address, image, resized, sizes, smoothed
+from saccade.view.output.scales import Floats
+from saccade.view.output.screen import Screen, half_blocks
+from saccade.view.output.svg import FAINT, document, element, text
+from saccade.view.output.svg_layout import CENTERED, heading
+from saccade.view.trace import Look, Scene
+
+MOST = 60  # words that are drawn
+WIDE, SIDE, APART, WORD = 760.0, 128.0, 16.0, 24.0  # of the drawing; an image's longer side; between images; a word's line
+FINER = 2  # pixels of an image for each that is shown
+DARK, COVER = (24, 16, 44), 0.76  # what hides a place of weight 0, and how much of it
+COLUMNS, CELLS = 18, 3  # of an image in the terminal; cells that the terminal's table lists for each word
+MEANING = "brightness: the weight, divided by the largest of its word, which is under the image"
+
+
+def shares(weights: Floats, grid: tuple[int, int], height: int, width: int) -> Floats:
+    """Weights as shares of the largest, interpolated to pixels. Shapes: (places) -> (height, width)"""
+    above = np.clip(weights, 0.0, None).reshape(grid)
+    return np.clip(smoothed(above / (above.max() or 1.0), height, width), 0.0, 1.0)
+
+
+def lit(picture: Pixels, share: Floats) -> Pixels:
+    """The image, darkened where the share is small. Shapes: picture (height, width, 3), share (height, width)"""
+    cover = COVER * (1.0 - share)[:, :, None]
+    return np.asarray((picture * (1.0 - cover) + np.array(DARK) * cover).round(), dtype=np.uint8)
+
+
+def lit_images(figure: Figure, height: int, width: int) -> Iterator[Pixels]:
+    """The plain image, then that of each word. Shapes: (height, width, 3) each"""
+    picture, grid = image_and_grid(figure.scene, figure.look)
+    plain = resized(picture, height, width)
+    yield plain
+    for weights in figure.weights[:MOST]:
+        yield lit(plain, shares(weights, grid, height, width))
+
+
+def svg(figure: Figure) -> str:
+    """Small multiples: the plain image, then one image for each word, the word above and its largest weight below."""
+    picture, _ = image_and_grid(figure.scene, figure.look)
+    wide, high = sizes(picture, SIDE)
+    words, most = ["", *figure.names(figure.queries)[:MOST]], ["", *map(written, figure.weights.max(axis=1).tolist())]
+    notes = [*figure.notes, *_left_out(figure), MEANING]
+    columns, top = int((WIDE - 40 + APART) / (SIDE + APART)), 56.0 + 18 * len(notes)
+    down = WORD + high + 16 + APART
+    parts = heading(figure.title, notes)
+    for number, pixels in enumerate(lit_images(figure, *_fine(picture, wide, high))):
+        x = 20 + number % columns * (SIDE + APART) + (SIDE - wide) / 2
+        y, middle = top + number // columns * down + WORD, x + wide / 2
+        parts.append(text(words[number], middle, y - 8, {"font-size": 14, "text-anchor": "middle"}, longest=int(SIDE / 8)))
+        parts.append(element("rect", {"x": x - 1, "y": y - 1, "width": wide + 2, "height": high + 2, "fill": FAINT}))
+        parts.append(image(pixels, x, y, wide, high))
+        parts.append(text(most[number], middle, y + high + 15, CENTERED))
+    return document(WIDE, top + -(-len(words) // columns) * down + 4, figure.title, *parts)
+
+
+def _fine(picture: Pixels, wide: float, high: float) -> tuple[int, int]:
+    """Height and width in pixels of an image shown at this size; a small one is enlarged by a whole number."""
+    height, width = picture.shape[:2]
+    factor = -(-FINER * SIDE // max(height, width))
+    return (int(height * factor), int(width * factor)) if factor > 1 else (round(FINER * high), round(FINER * wide))
+
+
+def _left_out(figure: Figure) -> list[str]:
+    more = len(figure.queries.labels) - MOST
+    return [f"{more} more words are left out"] if more > 0 else []
+
+
+def terminal(figure: Figure, screen: Screen) -> str:
+    """Small images with their words, side by side; without color, a table of the heaviest cells of each word."""
+    shown = _images(figure, screen) if screen.color and not screen.ascii_only else _table(figure, screen)
+    return "\n".join([*(line.rstrip() for line in shown), *(screen.fit(line, screen.width) for line in _left_out(figure))])
+
+
+def _images(figure: Figure, screen: Screen) -> Iterator[str]:
+    picture, _ = image_and_grid(figure.scene, figure.look)
+    across, down = (round(size) for size in sizes(picture, min(COLUMNS, screen.width)))
+    words = ["", *figure.names(figure.queries)[:MOST]]
+    drawn = [half_blocks(pixels) for pixels in lit_images(figure, down + down % 2, across)]
+    fitting = max(1, (screen.width + 2) // (across + 2))
+    for start in range(0, len(words), fitting):
+        here = slice(start, start + fitting)
+        yield "  ".join(_padded(screen.fit(word, across), across) for word in words[here])
+        yield from ("  ".join(lines) for lines in zip(*drawn[here], strict=True))
+
+
+def _padded(word: str, width: int) -> str:
+    return word + " " * (width - display_text.columns(word))
+
+
+def _table(figure: Figure, screen: Screen) -> Iterator[str]:
+    words = [screen.fit(word, screen.width // 4) for word in figure.names(figure.queries)[:MOST]]
+    cells, width = figure.names(figure.keys, numbered=True), max(map(display_text.columns, words))
+    yield screen.fit("heaviest cells of each word", screen.width)
+    for word, weights in zip(words, figure.weights, strict=False):
+        yield screen.fit(f"{_padded(word, width)}  {_heaviest(cells, weights)}", screen.width)
+
+
+def _heaviest(cells: Sequence[str], weights: Floats) -> str:
+    order = np.argsort(-weights, kind="stable")[:CELLS].tolist()
+    return "   ".join(f"{written(float(weights[place]))} at {cells[place]}" for place in order)
+
+
+def _fits(scene: Scene, look: Look) -> bool:
+    keys = scene.axes[look.keys]
+    tiles = keys.image is None and has_one_query(scene, look)  # these are an overlay
+    return look.places is None and keys.grid is not None and keys.whole_image() is not None and not tiles
+
+
+def _page(scene: Scene, look: Look) -> dict[str, Any]:
+    picture, grid = image_and_grid(scene, look)
+    crisp = picture.shape[1] <= 2 * SIDE
+    return {"grid": list(grid), "dark": DARK, "cover": COVER, "crisp": crisp, "most": MOST, "images": [address(picture)]}
+
+
+DRAWING = Drawing(name="image_steps", fits=_fits, terminal=terminal, svg=svg, page=_page)

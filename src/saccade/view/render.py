@@ -1,0 +1,54 @@
+"""One look of a scene, drawn: for the terminal, as SVG and as PNG."""
+
+from saccade.errors import UsageError
+from saccade.view.drawings import drawing_of
+from saccade.view.drawings.figure import Drawing, Figure, find_look
+from saccade.view.output.screen import NARROWEST, Screen, this_screen
+from saccade.view.trace import Scene, check, check_head
+
+
+def terminal(
+    scene: Scene,
+    look: str | None = None,
+    head: int | None = None,
+    color: bool | None = None,
+    width: int | None = None,
+) -> str:
+    """One look of the scene for the terminal: the first unless named; the mean of its heads unless one is given.
+
+    Heads count from 0. `color` and `width` are the terminal's own unless given.
+    """
+    if width is not None and width < NARROWEST:
+        raise UsageError(f"expected a width of at least {NARROWEST} columns, got {width}")
+    screen = this_screen(color, width)
+    drawing, figure = _prepared(scene, look, head, blank="_" if screen.ascii_only else "␣")
+    return "\n".join([*_heading(figure, screen), drawing.terminal(figure, screen)])
+
+
+def _heading(figure: Figure, screen: Screen) -> list[str]:
+    notes = [note.translate({ord("·"): "-", ord("–"): "-"}) if screen.ascii_only else note for note in figure.notes]
+    return [screen.fit(line, screen.width).rstrip() for line in (figure.scene.title, *notes) if line]
+
+
+def svg(scene: Scene, look: str | None = None, head: int | None = None) -> str:
+    """One look of the scene as an SVG file, selected as in `terminal`."""
+    drawing, figure = _prepared(scene, look, head)
+    return drawing.svg(figure)
+
+
+def png(scene: Scene, look: str | None = None, head: int | None = None, scale: int = 2) -> bytes:
+    """One look of the scene as a PNG file, selected as in `terminal`; `scale` 2 is sharp on dense screens.
+
+    A letter that no installed font has is drawn as a box.
+    """
+    from saccade.view.output import raster  # Pillow takes a moment to load, and only PNG files need it
+
+    return raster.png(svg(scene, look, head), scale)
+
+
+def _prepared(scene: Scene, look: str | None, head: int | None, *, blank: str = "␣") -> tuple[Drawing, Figure]:
+    check(scene)
+    named = find_look(scene, look)
+    check_head(named, head)
+    drawing = drawing_of(scene, named)
+    return drawing, Figure(scene, named, head, blank, drawing.axes)

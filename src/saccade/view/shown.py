@@ -1,0 +1,105 @@
+"""A trace that draws itself: in a notebook, in the terminal, and as a file of the kind that its name asks for."""
+
+import base64
+from collections.abc import Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import UsageError
+from saccade.view import render
+from saccade.view.drawings.figure import find_look
+from saccade.view.html_page import html
+from saccade.view.output.saving import DRAWINGS, kind_of, write
+from saccade.view.output.scales import Floats
+from saccade.view.trace import Scene, Trace, check_trace, matrix
+from saccade.view.trace_file import encode, encode_json
+
+FILES = (*DRAWINGS, ".json", ".trace", ".safetensors")
+TALL = 720  # pixels of the page inside a notebook
+
+
+class Shown:
+    """Where a model looked, for one input or several: print it, save it, or let a notebook show it.
+
+    `look` (the first unless named) and `head` (from 0; the mean of all unless given) say which attention is drawn.
+    """
+
+    def __init__(self, trace: Trace, look: str | None = None, head: int | None = None) -> None:
+        check_trace(trace)
+        if look is not None and all(look != each.name for scene in trace.scenes for each in scene.looks):
+            find_look(trace.scenes[0], look)  # raises, and names the nearest
+        self.trace, self.look, self.head = trace, look, head
+
+    @property
+    def scenes(self) -> Sequence[Scene]:
+        return self.trace.scenes
+
+    @property
+    def looks(self) -> list[str]:
+        """The names of the first scene's looks."""
+        return [look.name for look in self.scenes[0].looks]
+
+    def weights(self, look: str | None = None, head: int | None = None, scene: int = 0) -> Floats:
+        """The weights of one look of one scene, (queries, keys): of one head, or the mean of all."""
+        if not 0 <= scene < len(self.scenes):
+            raise UsageError(f"expected a scene from 0 to {len(self.scenes) - 1}, got scene {scene}")
+        named = find_look(self.scenes[scene], self.look if look is None else look)
+        return matrix(self.scenes[scene], named, self.head if head is None else head)
+
+    def terminal(self, color: bool | None = None, width: int | None = None) -> str:
+        """Every scene as text for the terminal; `color` and `width` are the terminal's own unless given."""
+        return "\n\n".join(render.terminal(scene, self.look, self.head, color, width) for scene in self.scenes)
+
+    def save(self, path: str | Path, scale: int = 2) -> list[Path]:
+        """Writes the trace as the suffix says; returns the files.
+
+        .html holds every scene, look and head, and shows the selected ones first; .json, .trace and .safetensors hold
+        all numbers. .svg and .png draw one look of one scene: several scenes become name-1.svg, name-2.svg and so on.
+        `scale` is for .png.
+        """
+        target = Path(path)
+        contents = self._contents(kind_of(target, FILES), scale)
+        numbered = [target.with_stem(f"{target.stem}-{number}") for number in range(1, len(contents) + 1)]
+        targets = [target] if len(contents) == 1 else numbered
+        for each, content in zip(targets, contents, strict=True):
+            write(each, content)
+        return targets
+
+    def _contents(self, kind: str, scale: int) -> list[bytes]:
+        """The contents of all files, made before the first is written, so that a failure leaves nothing behind."""
+        if kind == ".html":
+            return [self._html.encode()]
+        if kind == ".json":
+            return [encode_json(self.trace)]
+        if kind == ".svg":
+            return [render.svg(scene, self.look, self.head).encode() for scene in self.scenes]
+        if kind == ".png":
+            return [render.png(scene, self.look, self.head, scale) for scene in self.scenes]
+        return [encode(self.trace)]
+
+    @cached_property
+    def _html(self) -> str:
+        return html(self.trace, self.look, self.head)
+
+    def __str__(self) -> str:
+        return self.terminal()
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(repr, self.looks))
+        return f"Shown({self.trace.system!r}, {len(self.scenes)} scenes, looks: {names})"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own: its script and style reach nothing else in the notebook."""
+        style = f"width: 100%; height: {TALL}px; border: 0"
+        frame = f'<iframe title="where it looked" sandbox="allow-scripts allow-downloads" style="{style}"'
+        return f'{frame} srcdoc="{escape(self._html)}"></iframe>'
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Text, the image of the first scene and the page: an editor shows the richest that it can."""
+        return {
+            "text/plain": self.terminal(color=False, width=100),
+            "image/png": base64.b64encode(render.png(self.scenes[0], self.look, self.head)).decode(),
+            "text/html": self._repr_html_(),
+        }

@@ -1,0 +1,170 @@
+"""What a text goes on with: language models, which are trained on running text and write on from a prompt."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from saccade.config import Positive
+from saccade.data.batches import Integers
+from saccade.data.draws import Draws
+from saccade.data.examples import Example, Splits
+from saccade.data.tensors import Batch, TextTarget, padded
+from saccade.evaluation.text import perplexity
+from saccade.search import search, stream
+from saccade.writers import text
+from saccade.writers.text import decoded
+from saccade.writers.writer import Loss, Options, Prediction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How running text becomes training examples."""
+
+    context_length: Positive = 1024
+    "Tokens of a training window, and the maximum that the model attends to."
+
+
+class Windows:
+    """Running text as windows of tokens: in order for evaluation, at random places for training."""
+
+    def __init__(self, tokens: Integers, context: int) -> None:
+        self.tokens, self.context = tokens, context
+        starts = np.arange(0, max(len(tokens) - 1, 1), context)
+        self.lengths = np.minimum(context, len(tokens) - 1 - starts)
+        self.inputs = self.targets = None
+
+    def batch(self, indices: Any) -> Batch:
+        """The windows with these numbers, one after the other in the text."""
+        return self.at([int(i) * self.context for i in indices])
+
+    def at(self, starts: Sequence[int]) -> Batch:
+        """The windows that start after these tokens."""
+        rows = [self.tokens[start + 1 : start + 1 + self.context] for start in starts]
+        return Batch(None, TextTarget(*padded(rows), torch.from_numpy(self.tokens[list(starts)])))
+
+    def batches(self, config: Any) -> "RandomWindows":
+        """Where training batches come from."""
+        return RandomWindows(self, config.batch_size or max(1, config.batch_tokens // self.context), config.seed)
+
+
+class RandomWindows:
+    """Windows at random places: those of batch n depend on the seed and n alone."""
+
+    def __init__(self, windows: Windows, size: int, seed: int) -> None:
+        self.windows, self.size, self.seed, self.drawn = windows, size, seed, 0
+
+    @property
+    def epoch(self) -> int:
+        """How often as many tokens as there are were read."""
+        return self.drawn * self.size * self.windows.context // len(self.windows.tokens)
+
+    def next(self) -> Batch:
+        """The next batch."""
+        last = max(len(self.windows.tokens) - 1 - self.windows.context, 0)
+        starts = Draws(self.seed, self.drawn).whole(0, last, self.size)
+        self.drawn += 1
+        return self.windows.at(starts.tolist())
+
+    def state(self) -> dict[str, int]:
+        """Where it stands."""
+        return {"drawn": self.drawn}
+
+    def restore(self, state: Mapping[str, int]) -> None:
+        """Go on from there."""
+        self.drawn = state["drawn"]
+
+    def steps(self, epochs: float) -> int:
+        """How many batches read so many times as many tokens as there are."""
+        return max(1, math.ceil(epochs * len(self.windows.tokens) / (self.size * self.windows.context)))
+
+
+class Writer(text.Writer):
+    """Writes on from prompts, which the reader reads with the same tokenizer."""
+
+    PREDICTED = False
+    config: Config  # type: ignore[assignment]
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        return ("loss", "perplexity")
+
+    @classmethod
+    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
+        return [example.target for example in splits.train]
+
+    @classmethod
+    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> "Writer":
+        return cls(config, reader.tokenizer)
+
+    def save(self, directory: Path) -> None:
+        """The tokenizer is the reader's."""
+
+    @classmethod
+    def load(cls, config: Any, directory: Path, reader: Any) -> "Writer":
+        return cls(config, reader.tokenizer)
+
+    def sizes(self) -> dict[str, Any]:
+        return {"context_length": self.config.context_length}
+
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        return iter(())
+
+    def corpus(self, examples: Sequence[Example]) -> Windows:
+        """All texts one after the other, with the end token between them."""
+        rows = self.tokenizer.encode_batch([example.target for example in examples])
+        joined = [np.array([*row, self.vocabulary.end], dtype=np.int64) for row in rows]
+        return Windows(np.concatenate(joined), self.config.context_length)
+
+    def first(self, group: str) -> int:
+        return self.vocabulary.end
+
+    def groups(self) -> list[str]:
+        return [""]
+
+    def _from(self, batch: Batch) -> dict[str, Any]:
+        """Where search begins: prompts, without the first token of each, which stands for the start."""
+        rows = [row[:size] for row, size in zip(batch.input.tokens.tolist(), batch.input.lengths.tolist(), strict=True)]
+        rows = [row or [self.vocabulary.end] for row in rows]
+        return {
+            "inputs": len(rows),
+            "start": [row[0] for row in rows],
+            "prompts": [row[1:] for row in rows],
+            "end": self.vocabulary.end,
+            "banned": self.vocabulary.banned,
+        }
+
+    def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
+        given = self._from(batch)
+        best = search(model, len(positions), options.search, looks=options.looks, positions=positions, **given)
+        contexts = [[start, *prompt] for start, prompt in zip(given["start"], given["prompts"], strict=True)]
+        return [
+            [self._continued(one, self.tokenizer.labels(context)) for one in hypotheses]
+            for hypotheses, context in zip(best, contexts, strict=True)
+        ]
+
+    def _continued(self, hypothesis: Any, context: list[str]) -> Prediction:
+        return replace(self._prediction(hypothesis, "", ()), context=context)
+
+    def stream(self, model: Any, batch: Batch, options: Options) -> Iterator[str]:
+        pieces = stream(model, 1, options.search, **self._from(batch))
+        return decoded(self.tokenizer, (new for (new,) in pieces))
+
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
+        total, tokens = loss(None)
+        return {"all": {"examples": len(examples), "loss": total / tokens, "perplexity": perplexity(total / tokens)}}
+
+    def choose_by(self) -> Sequence[str]:
+        return ["loss"]
+
+    def details(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, Any]:
+        return {"tokens": sum(map(len, self.tokenizer.encode_batch([example.target for example in examples])))}
+
+    def signatures(self) -> dict[str, str]:
+        return {}
