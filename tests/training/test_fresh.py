@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from saccade.errors import DataError, UsageError
-from saccade.exchange.exporting import export
-from saccade.exchange.importing import import_marian
 from saccade.task import Task
 from saccade.trained import load
 from saccade.training import fresh as module
@@ -23,7 +21,6 @@ from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
 
-from ..exchange import models
 from .runs import StopAt, contents, ended, forked, tiny
 from .sittings import Noted
 from .test_run import labels
@@ -119,18 +116,24 @@ def test_fresh_once_more_begins_anew(tmp_path: Path) -> None:
 
 
 def test_an_imported_run_stands_until_then(tmp_path: Path) -> None:
-    own: dict[str, Any] = {"norm": "post", "final_norm": "none", "positions": "sinusoidal_halves"}
-    models.run(tmp_path / "own", steps=0, writer={"share_tokenizer": False}, **own)
-    export(tmp_path / "own", tmp_path / "theirs", "marian")
-    run = import_marian(tmp_path / "theirs", tmp_path / "run").path
+    from saccade.exchange.exporting import export
+    from saccade.exchange.importing import import_model
+
+    from ..exchange import models
+
+    layout: dict[str, Any] = {"norm": "post", "final_norm": "none", "positions": "sinusoidal_halves"}
+    own = models.run(tmp_path / "own", steps=0, writer={"share_tokenizer": False}, **layout)
+    export(own, tmp_path / "theirs", "marian")
+    run = import_model(tmp_path / "theirs", tmp_path / "run").path
     names = files_of(run)
-    assert {"config.toml", "source.tokenizer.json", "target.tokenizer.json"} <= Run.open(run).files.keys()
+    learned = {"tokenizer.json", "target.tokenizer.json"}
+    assert {"config.toml", *learned} <= Run.open(run).files.keys()
     with pytest.raises(DataError, match="no such file"):
         train(run, mine(tmp_path, "data.train=nowhere.tsv"), Quiet(), fresh=True)
     assert files_of(run) == names
     train(run, labels(tmp_path), Quiet(), fresh=True)
     assert sorted(Run.open(run).files) == ["config.toml", "labels.json", "spelling.json", "tokenizer.json"]
-    assert not (run / "source.tokenizer.json").exists()
+    assert not (run / "target.tokenizer.json").exists()
 
 
 def test_files_of_others_stay(tmp_path: Path) -> None:
