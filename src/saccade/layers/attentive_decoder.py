@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from saccade.attention import Attended, Mask, Normalizer, Perceptron, Score, Softmax, attend, lengths, looks
 from saccade.attention.live import live
-from saccade.attention.scene import Scene
+from saccade.attention.call import AttentionCall
 from saccade.attention.score import Prepared
 from saccade.kernels import cells, pooling_on, writer
 from saccade.layers.recurrent import Stack, cell_named, reset
@@ -245,7 +245,7 @@ class LastStateDecoder(AttentiveDecoder):
         query = self.score.query_weight()
         weights = writer.Weights(query, self.score.vector, self.context_weight, self.state_weight, self.state_bias)
         written = writer.write(self.cell, gates, start, keys, values, open_, weights)
-        scene = Scene(written.queries.squeeze(2).transpose(0, 1), keys, self.score, annotations.mask, self.normalize)
+        scene = AttentionCall(written.queries.squeeze(2).transpose(0, 1), keys, self.score, annotations.mask, self.normalize)
         looks.record(Attended(written.contexts.transpose(0, 1), scene))
         return Decoded(self.hidden(written.states), written.contexts)
 
