@@ -11,7 +11,6 @@ import torch
 
 from saccade.errors import DataError, SaccadeError, UsageError
 from saccade.task import Task
-from saccade.training.checkpoints import manifests
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet

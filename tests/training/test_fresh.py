@@ -146,7 +146,7 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
     (run / "scores.json").write_text("{}")
     train(run, OLD, Quiet(), fresh=True)
     assert all((run / name).read_text() == "mine" for name in strange)
-    assert not any((run / name).exists() for name in ("labels.json", "tokenizer.json", "spelling.json", "scores.json"))
+    assert not any((run / name).exists() for name in ("labels.json", "spelling.json", "scores.json"))
     (run / "labels.json").write_text("mine")
     before = files_of(run)
     with pytest.raises(UsageError, match=r"labels\.json: in the way of a file of the run, .*; move it away"):

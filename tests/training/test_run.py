@@ -41,7 +41,7 @@ MADE: dict[str, tuple[Callable[[Path], Settings], list[str]]] = {
     "labels": (labels, ["labels.json", "spelling.json", "tokenizer.json"]),
     "numbers": (numbers, ["numbers.json", "tokenizer.json"]),
     "items": (outlier, ["scale.json"]),
-    "nodes": (nodes, ["graph.safetensors"]),
+    "nodes": (nodes, ["graph.safetensors", "labels.json"]),
 }
 
 
