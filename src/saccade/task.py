@@ -181,7 +181,8 @@ class Task:
         self.reader.check(example)
         batch = Batch(self.reader.encode([example.input]).batch([0])).to(next(model.parameters()).device)
         with torch.inference_mode():
-            return self.writer.stream(model.eval(), batch, options)
+            pieces: Iterator[str] = self.writer.stream(model.eval(), batch, options)
+            return pieces
 
     def evaluate(self, model: Any, examples: Sequence[Example], options: Options, tick: Tick = _silent) -> Evaluation:
         """Scores of all examples and of each group, with the predictions that they are of."""

@@ -259,7 +259,7 @@ def look(
         raise DataError("there is nothing to look at: the text is empty")
     trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to)
     for target in out:
-        for written in Shown(trace, attention, head).save(target):
+        for written in shown.Shown(trace, attention, head).save(target):
             print(written)
     for scene in trace.scenes if not out else []:
         print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")
