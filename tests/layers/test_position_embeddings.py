@@ -99,7 +99,7 @@ def test_learned_positions_are_weights_and_refuse_a_longer_text() -> None:
     assert torch.equal(positions(2, 5), positions.table[2:5])
     with pytest.raises(ShapeError) as error:
         positions(0, 6)
-    assert str(error.value) == "learned positions end at 5, got a text of 6; set model.longest"
+    assert str(error.value) == "learned positions end at 5, got a text of 6; set model.max_positions"
 
 
 def test_unknown_positions_are_told_with_the_nearest() -> None:
