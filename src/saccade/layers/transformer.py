@@ -99,7 +99,7 @@ class EncoderLayer(nn.Module):
         self.mixer, self.network = mixer, network
         self.mixed, self.worked = Residual(width, dropout, norm), Residual(width, dropout, norm)
 
-    def forward(self, x: Float[Tensor, "B K D"], lengths: Tensor) -> Float[Tensor, "B K D"]:
+    def forward(self, x: Float[Tensor, "B K D"], lengths: Tensor | None) -> Float[Tensor, "B K D"]:
         x = self.mixed.leave(x, self.mixer(self.mixed.enter(x), lengths))
         return self.worked.leave(x, self.network(self.worked.enter(x)))
 
