@@ -254,10 +254,12 @@ class Task:
 
 def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
     """A look without its padding; an axis that nobody named gets numbers."""
-    if look.weights is None:
-        return look
-    for name, size in ((look.queries, look.weights.shape[1]), (look.keys, look.weights.shape[2])):
+    steps = look.weights.shape[1] if look.places is None else len(look.places)
+    sizes = {look.queries: steps, **({look.keys: look.weights.shape[2]} if look.places is None else {})}
+    for name, size in sizes.items():
         axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
+    if look.places is not None:
+        return look
     queries, keys = len(axes[look.queries].labels), len(axes[look.keys].labels)
     return replace(look, weights=look.weights[:, :queries, :keys])
 

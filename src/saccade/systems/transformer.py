@@ -137,7 +137,7 @@ class State:
 
     def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
         """These inputs, and of each these hypotheses."""
-        everything = torch.equal(inputs, torch.arange(len(self.past.places)))
+        everything = torch.equal(inputs, torch.arange(len(self.past.places), device=inputs.device))
         memory = self.memory if everything else self.memory.select(inputs)
         return replace(self, memory=memory, past=self.past.select(inputs, hypotheses))
 
