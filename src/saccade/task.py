@@ -254,8 +254,10 @@ class Task:
 
 def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
     """A look without its padding; an axis that nobody named gets numbers."""
-    steps = look.weights.shape[1] if look.places is None else len(look.places)
-    sizes = {look.queries: steps, **({look.keys: look.weights.shape[2]} if look.places is None else {})}
+    if look.edges is not None:
+        return look
+    sizes = {look.queries: len(look.places)} if look.places is not None else {}
+    sizes = sizes or {look.queries: look.weights.shape[1], look.keys: look.weights.shape[2]}
     for name, size in sizes.items():
         axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
     if look.places is not None:
