@@ -42,7 +42,7 @@ from saccade.attention.scores import (
     make_score,
 )
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
-from saccade.kernels.neighborhoods import Graph
+from saccade.kernels.edge_lists import Graph
 
 __all__ = [
     "MASKS",

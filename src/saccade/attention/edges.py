@@ -24,8 +24,8 @@ from saccade.attention.quarantine import clean, either, poison
 from saccade.attention.score import Prepared, Score
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
-from saccade.kernels.graph import widened
-from saccade.kernels.neighborhoods import Graph, as_graph
+from saccade.kernels.edge_attention import widened
+from saccade.kernels.edge_lists import Graph, as_graph
 
 
 @dataclass(frozen=True, eq=False)

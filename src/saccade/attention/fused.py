@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from saccade.kernels import chances
+from saccade.kernels import dropout_masks
 from saccade.kernels.heads import heads_on, pool_heads
 from saccade.kernels.runtime import traced
 
@@ -139,5 +139,5 @@ def drop(weights: Tensor, chance: float) -> Tensor:
     """Dropout in steps of 1/65536, five times as quick as torch's own on a CPU; a graph that is compiled has torch's own."""
     if torch.compiler.is_compiling():
         return F.dropout(weights, chance)
-    kept = chances.kept(1, weights.numel(), chance, weights.device).view(weights.shape)
-    return weights * kept.to(weights.dtype).mul_(chances.rounded(chance)[1])
+    kept = dropout_masks.kept(1, weights.numel(), chance, weights.device).view(weights.shape)
+    return weights * kept.to(weights.dtype).mul_(dropout_masks.rounded(chance)[1])

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from saccade.attention.pair_positions import Positions
 from saccade.errors import ShapeError
-from saccade.kernels.neighborhoods import Graph
+from saccade.kernels.edge_lists import Graph
 
 
 class Fold(NamedTuple):

@@ -16,8 +16,8 @@ from saccade.attention.score import Fold, Score, keep_number, same_width
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
 from saccade.errors import ShapeError, UnknownName
 from saccade.kernels import additive_pool, additive_scores, kernels_on, pooling_on
-from saccade.kernels.graph import pool_edges
-from saccade.kernels.neighborhoods import Graph
+from saccade.kernels.edge_attention import pool_edges
+from saccade.kernels.edge_lists import Graph
 
 
 class Dot(Score):
