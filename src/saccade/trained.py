@@ -210,7 +210,9 @@ def load(path: str | Path, checkpoint: Which | None = None, device: str = "auto"
     return TrainedModel(Run.open(Path(path)), checkpoint, device)
 
 
-def train(name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any) -> TrainedModel:
+def train(
+    name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any
+) -> TrainedModel:
     """Train a recipe, a system or a TOML file, and load it; the words of the command line are keywords.
 
     saccade.train("transformer", data="pairs.tsv", steps=500, learning_rate=1e-3, model={"hidden_size": 64})
