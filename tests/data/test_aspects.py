@@ -1,7 +1,6 @@
 """How far the words of a text are from its aspect."""
 
 import pytest
-
 from saccade.data.aspects import AWAY, distances
 
 
