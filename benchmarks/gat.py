@@ -21,7 +21,7 @@ from kit import Report, Run, arguments, extra_megabytes, interleave
 from torch import Tensor, nn
 
 from saccade.attention import Graph
-from saccade.layers.graph import GATConv, drop_features
+from saccade.layers.gat_conv import GATConv, drop_features
 
 NODES, EDGES, WORDS, CLASSES, LEARNED, FULL = 2708, 5278, 1433, 7, 140, 0.0127
 LARGE = (100_000, 2_000_000)

@@ -54,7 +54,7 @@ class SynchronizedError(RuntimeError):
 class DeviceTensor(Tensor):
     """A tensor of the second device; `numbers` is the CPU tensor behind it."""
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
     numbers: Tensor
 
     @staticmethod
@@ -75,13 +75,13 @@ class DeviceTensor(Tensor):
         return self.cpu().tolist()
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         return _run(func, args, kwargs or {}, synchronize=True)
 
 
 class _Mode(TorchDispatchMode):
     def __init__(self, synchronize: bool) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.synchronize = synchronize
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -102,7 +102,7 @@ def on_device(given: T) -> T:
 
 def on_cpu(given: T) -> T:
     """The numbers of tensors, also in nested lists, tuples and dictionaries, without a gradient."""
-    moved: T = tree_map(lambda x: x.detach().numbers.clone() if isinstance(x, DeviceTensor) else x, given)
+    moved: T = tree_map(lambda x: _numbers(x.detach()).clone() if isinstance(x, Tensor) else x, given)
     return moved
 
 
@@ -114,7 +114,8 @@ def _moved(module: nn.Module) -> nn.Module:
     """Parameters and buffers, shared ones stay shared."""
     done: dict[Tensor, Tensor] = {}
     for part in module.modules():
-        for named in (part._parameters, part._buffers):
+        tables: tuple[dict[str, Any], ...] = (part._parameters, part._buffers)
+        for named in tables:
             for name, tensor in named.items():
                 if tensor is not None and not isinstance(tensor, DeviceTensor):
                     if tensor not in done:

@@ -254,7 +254,7 @@ class Task:
 
 def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
     """A look without its padding; an axis that nobody named gets numbers."""
-    if look.weights is None:
+    if look.places is not None or look.edges is not None:
         return look
     for name, size in ((look.queries, look.weights.shape[1]), (look.keys, look.weights.shape[2])):
         axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))

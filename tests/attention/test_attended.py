@@ -187,7 +187,7 @@ def test_nothing_to_look_at_and_nobody_who_looks(queries: int, keys: int, normal
         query, key, value = (torch.randn(2, 1, n, w).requires_grad_() for n, w in ((queries, 4), (keys, 4), (keys, 3)))
         look = attend(query, key, value, score=score, mask=MASKS[mask], normalize=normalizer)
         summaries(look, (2, 1), queries, keys)
-        if look.scene.normalize.draws:
+        if look.call.normalize.draws:
             assert torch.equal(look.log_prob(), torch.zeros(2, 1, queries))
         look.context.sum().backward()
         assert all(part.grad is not None and part.grad.eq(0).all() for part in (query, key, value))

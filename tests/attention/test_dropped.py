@@ -1,4 +1,4 @@
-"""Dropout over long sequences: the definition with the same weights struck out, fair chances, bounded memory."""
+"""Dropout over long sequences: the definition with the same weights dropped, fair chances, bounded memory."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ def test_memory_does_not_grow_with_the_pairs(mask: Mask | None) -> None:
     assert sum(saved.values()) < 16 * query.numel()
 
 
-def struck_out(query: Tensor, key: Tensor, seed: int, **words: Any) -> Tensor:
+def dropped(query: Tensor, key: Tensor, seed: int, **words: Any) -> Tensor:
     """The weights that a call really uses, (B, H, T, T): what it gives where value j is the j-th unit vector."""
     torch.manual_seed(seed)
     return attend(query, key, torch.eye(T, dtype=query.dtype).expand(B, H, T, T), **words).context
@@ -58,15 +58,13 @@ def struck_out(query: Tensor, key: Tensor, seed: int, **words: Any) -> Tensor:
 
 @pytest.mark.parametrize("bias", ["none", "fixed", "learned"])
 @pytest.mark.parametrize("mask", MASKS)
-def test_it_is_the_definition_with_the_same_weights_struck_out(
-    mask: str, bias: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_the_definition_with_the_same_weights_dropped(mask: str, bias: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator, "BLOCK_NUMBERS", B * H * T * 33)  # seven blocks, the last one smaller
     query, key, value = (torch.randn(B, H, T, D, dtype=torch.float64).requires_grad_() for _ in range(3))
     table = RelativeBias(5, heads=H).double().requires_grad_(bias == "learned")
     score = ScaledDot() if bias == "none" else Biased(ScaledDot(), table)
     words: dict[str, Any] = {"mask": MASKS[mask](), "score": score, "dropout": 0.3}
-    used = struck_out(query, key, 5, **words).detach()
+    used = dropped(query, key, 5, **words).detach()
     torch.manual_seed(5)
     look = attend(query, key, value, **words)
     weights = look.weights()
@@ -124,7 +122,7 @@ def test_functions_of_it_can_be_transformed() -> None:
     assert found.sum().item() == pytest.approx(4 * 200, rel=0.05)
 
 
-def test_everything_struck_out_gives_zeros_and_zero_gradients() -> None:
+def test_everything_dropped_gives_zeros_and_zero_gradients() -> None:
     query, key, value = (torch.randn(1, 2, 200, 4).requires_grad_() for _ in range(3))
     context = attend(query, key, value, dropout=1.0).context
     assert context.eq(0).all()

@@ -20,7 +20,7 @@ from saccade.attention import (
     make_score,
     window,
 )
-from saccade.layers.graph import GATConv
+from saccade.layers.gat_conv import GATConv
 from saccade.layers.pooling import bag_means, bag_sums
 from tests.second_device import on_cpu, on_device, second_device
 

@@ -23,7 +23,7 @@ from saccade.attention import (
 )
 from saccade.errors import ShapeError
 from saccade.layers import MultiHeadAttention
-from saccade.layers.transformer import Residual
+from saccade.layers.transformer_blocks import Residual
 
 
 def test_worked_numbers() -> None:

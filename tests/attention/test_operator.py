@@ -17,6 +17,7 @@ from saccade.attention import (
     Additive,
     Attended,
     Biased,
+    Entmax,
     Gaussian,
     Mask,
     RelativeBias,
@@ -288,7 +289,7 @@ def test_what_was_made_for_another_is_refused() -> None:
         causal() and window(2)
 
 
-def test_what_comes_back_tells_its_story_in_a_line() -> None:
+def test_repr_is_one_line() -> None:
     x = torch.randn(2, 3, 4)
     attended = attend(x, x, x, mask=causal())
     assert repr(attended) == "Attended(context=(2, 3, 4), keys=3, score=ScaledDot, normalize=Softmax, mask=causal)"
@@ -399,11 +400,18 @@ def test_nan_on_an_accelerator_reaches_those_who_see_it(mask: Mask, queries: int
     """By the form without a question to the host, with more and fewer queries than keys; as on the CPU."""
     query, key, value = (torch.randn(2, n, 4) for n in (queries, 6, 6))
     query[0, queries // 2], key[0, 4], value[1, 2] = torch.nan, torch.inf, torch.nan
-    expected = attend(query, key, value, mask=mask)
+    expected = attend(query, key, value, mask=mask).context
+    seen = mask.dense(queries, 6, leading=1).expand(2, queries, 6)
+    spoiled = torch.zeros(2, 1, 6, dtype=torch.bool)
+    spoiled[0, 0, 4] = spoiled[1, 0, 2] = True
+    saw = (seen & spoiled).any(-1)
+    saw[0, queries // 2] |= seen[0, queries // 2].any()
+    assert torch.equal(expected.isnan().all(-1), saw)
+    assert torch.equal(expected.isnan().any(-1), saw)
     with second_device(synchronize=False):
         moved = Lengths(on_device(mask.lengths)) if isinstance(mask, Lengths) else mask
         found = attend(on_device(query), on_device(key), on_device(value), mask=moved)
-    torch.testing.assert_close(on_cpu(found.context), expected.context, equal_nan=True)
+    torch.testing.assert_close(on_cpu(found.context), expected, equal_nan=True)
 
 
 def test_long_sequences_on_an_accelerator() -> None:
@@ -414,3 +422,14 @@ def test_long_sequences_on_an_accelerator() -> None:
         with second_device(synchronize=False):
             found = attend(on_device(query), on_device(key), on_device(value), mask=mask).context
         torch.testing.assert_close(on_cpu(found), expected)
+
+
+def test_numbers_given_as_tensors_move_with_the_module() -> None:
+    x, width = torch.randn(2, 5, 3), torch.tensor([0.5, 1.0, 2.0])
+    score, normalize = Gaussian(width), Entmax(torch.tensor(1.4))
+    expected = attend(x, x, x, score=score, normalize=normalize).context
+    with second_device():
+        moved = on_device(x)
+        found = attend(moved, moved, moved, score=on_device(score), normalize=on_device(normalize)).context
+    torch.testing.assert_close(on_cpu(found), expected)
+    assert score.state_dict() == {}

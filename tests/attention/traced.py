@@ -29,7 +29,8 @@ class SelfAttention(nn.Module):
 
     def heads(self, x: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values of two heads."""
-        return self.map(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4).unbind()
+        heads: tuple[Tensor, ...] = self.map(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4).unbind()
+        return heads
 
     def forward(self, x: Tensor, length: Tensor) -> Tensor:
         return attend(*self.heads(x), mask=causal() & lengths(length), **self.options).context
@@ -38,7 +39,7 @@ class SelfAttention(nn.Module):
 class Decoder(SelfAttention):
     """The same without lengths."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return attend(*self.heads(x), mask=causal(), **self.options).context
 
 

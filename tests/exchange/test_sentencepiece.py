@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from saccade.data.examples import Pair
-from saccade.data.tokenizers import END, UNKNOWN
 from saccade.errors import DataError
 from saccade.exchange.exporting import export
-from saccade.exchange.importing import import_marian
+from saccade.exchange.importing import import_model
 from saccade.exchange.sentencepiece import backend
-from saccade.training.trained import Trained
+from saccade.trained import load
 
 from .models import published
 
@@ -124,35 +122,36 @@ def directory(path: Path, *, separate: bool) -> None:
 def test_ids_are_those_of_the_marian_tokenizer(separate: bool, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
     directory(tmp_path / "published", separate=separate)
-    import_marian(tmp_path / "published", tmp_path / "run")
-    task = Trained.open(tmp_path / "run").task
+    import_model(tmp_path / "published", tmp_path / "run")
+    task = load(tmp_path / "run").task
+    source, target = task.reader.tokenizer, task.writer.tokenizer
     tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "published")
-    assert len(task.source.tokens()) == len(tokenizer.encoder) + 1  # START has been given a row
+    assert {token: index for index, token in enumerate(source.tokens())} == tokenizer.encoder
     special = ["<s>", "</s>", "<pad>", "<unk>"]  # which texts can spell there, and not here
     texts = [*TEXTS, *(text for text in ODD if not any(mark in text for mark in special)), ">>fra<< Ein Hund", ">>xx<< ein"]
     unknown = 0
     for text in texts:
-        for side, given in ((task.source, "text"), (task.target, "text_target")):
-            table = tokenizer.target_encoder if separate and side is task.target else tokenizer.encoder
-            names = {index: token for token, index in table.items()}
-            wanted = [names[index] for index in tokenizer(**{given: text}).input_ids[:-1]]
-            assert side.labels(side.encode(text)) == wanted, text
-            unknown += side.encode(text).count(UNKNOWN)
+        for side, given in ((source, "text"), (target, "text_target")):
+            assert side.encode(text) == tokenizer(**{given: text}).input_ids[:-1], text
+            unknown += side.encode(text).count(side.vocabulary.unknown)
     assert unknown > 5
-    assert task.corpus([Pair(TEXTS[0], TEXTS[1])]).sources[0][-1] == END
+    assert task.reader.encode([TEXTS[0]]).rows[0][-1] == 0
 
 
 def test_what_came_with_sentencepiece_leaves_with_it(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
     directory(tmp_path / "published", separate=False)
-    import_marian(tmp_path / "published", tmp_path / "run")
-    export(tmp_path / "run", tmp_path / "out", "marian")
+    import_model(tmp_path / "published", tmp_path / "run")
+    model = load(tmp_path / "run")
+    export(model, tmp_path / "out", "marian")
     tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "out")
-    task = Trained.open(tmp_path / "run").task
+    assert tokenizer.encoder == json.loads((tmp_path / "published" / "vocab.json").read_text())
+    source, target = model.task.reader.tokenizer, model.task.writer.tokenizer
     for text in TEXTS:
-        assert tokenizer(text).input_ids == [*task.source.encode(text), END]
-        decoded = tokenizer.decode(task.target.encode(text), skip_special_tokens=True)
-        assert decoded == task.target.decode([index for index in task.target.encode(text) if index != UNKNOWN])
+        assert tokenizer(text).input_ids == [*source.encode(text), 0]
+        ids = target.encode(text)
+        decoded = tokenizer.decode(ids, skip_special_tokens=True)
+        assert decoded == target.decode([index for index in ids if index != target.vocabulary.unknown])
 
 
 @pytest.mark.parametrize(

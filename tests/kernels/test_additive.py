@@ -60,7 +60,7 @@ def test_definition_in_blocks_is_broadcasting(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_tanh_is_right_to_a_few_roundings() -> None:
-    from saccade.kernels.compiled import tanh
+    from saccade.kernels.loops.additive_loops import tanh
 
     x = np.concatenate([np.linspace(-12, 12, 500_001), np.geomspace(1e-30, 1, 10_001)]).astype(np.float32)
     out = np.empty_like(x)
@@ -199,7 +199,7 @@ def test_a_work_queue_takes_one_call_at_a_time() -> None:
     code = """
 import threading, torch
 torch.set_num_threads(2)
-import saccade.kernels.jit as jit
+import saccade.kernels.loops.jit as jit
 jit.config.THREADING_LAYER = "workqueue"
 from saccade.kernels import additive_scores
 from saccade.kernels.additive import scores_definition

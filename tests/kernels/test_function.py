@@ -7,14 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from saccade.attention import Additive, Gaussian, attend, attend_edges, causal, lengths
-from saccade.kernels.cells import CELLS, sequence, step
+from saccade.kernels.decoder_steps import DecoderWeights, decode
 from saccade.kernels.function import applied
 from saccade.kernels.heads import pool_heads
-from saccade.kernels.sparse import sparse_times
-from saccade.kernels.writer import Weights, write
+from saccade.kernels.recurrent_cells import CELLS, sequence, step
+from saccade.kernels.sparse_products import sparse_times
 from saccade.layers.cross_entropy import linear_cross_entropy
-from saccade.layers.graph import GATConv
-from saccade.layers.repeated import Repeated
+from saccade.layers.gat_conv import GATConv
+from saccade.layers.repeated_linear import RepeatedLinear
 
 LIVE = torch.tensor([[True, True, True, False], [True, True, True, True]])
 
@@ -31,9 +31,9 @@ def _pooled(x: Tensor) -> Tensor:
 
 def _written(x: Tensor) -> Tensor:
     torch.manual_seed(0)
-    weights = Weights(*(torch.randn(shape) * 0.3 for shape in ((16, 16), (16,), (48, 16), (48, 16), (48,))))
+    weights = DecoderWeights(*(torch.randn(shape) * 0.3 for shape in ((16, 16), (16,), (48, 16), (48, 16), (48,))))
     gates = torch.randn(3, 2, 48) + x.mean()
-    found = write(CELLS["gru"], gates, x[:, 0], x, x * x, LIVE, weights)
+    found = decode(CELLS["gru"], gates, x[:, 0], x, x * x, LIVE, weights)
     return torch.cat((found.states, found.contexts), -1)
 
 
@@ -45,7 +45,7 @@ def _sequence(x: Tensor) -> Tensor:
 
 def _repeated(x: Tensor) -> Tensor:
     """The weight depends on x as well, and states on each other."""
-    repeated = Repeated(x.flatten(0, 1)[:4, :4].contiguous())
+    repeated = RepeatedLinear(x.flatten(0, 1)[:4, :4].contiguous())
     state = repeated.begin(x[:, 0, :4])
     for t in range(3):
         state = torch.tanh(repeated.map(state, x[:, t, 4:8]))

@@ -46,9 +46,9 @@ def test_kernel_is_its_definition(size: tuple[int, int, int, int, int], alone: b
 def test_power_of_two(dtype: torch.dtype) -> None:
     import numba
 
-    from saccade.kernels import compiled_gaussian
+    from saccade.kernels.loops import gaussian_loops
 
-    raise_ = compiled_gaussian._raise  # a part: only compiled code may call it
+    raise_ = gaussian_loops._raise  # a part: only compiled code may call it
     powers = numba.njit(lambda scores, top: raise_(scores, top))
     exponents = torch.linspace(-125, 0, 5000, dtype=dtype)
     found = exponents.clone()

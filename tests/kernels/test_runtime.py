@@ -92,7 +92,7 @@ def test_every_kernel_has_a_home() -> None:
     folder = Path(saccade.kernels.__file__).parent
     written = {
         (path.stem, line.removeprefix("def ").partition("(")[0])
-        for path in folder.glob("compiled*.py")
+        for path in folder.glob("loops/*_loops.py")
         for before, line in zip(path.read_text().splitlines(), path.read_text().splitlines()[1:], strict=False)
         if before.startswith("@kernel")
     }
@@ -104,20 +104,20 @@ def test_only_what_is_needed_is_compiled_and_it_is_told(tmp_path: Path) -> None:
     code = """
 import sys, torch
 torch.set_num_threads(1)
-from saccade.kernels.cells import CELLS, step
+from saccade.kernels.recurrent_cells import CELLS, step
 from saccade.kernels.runtime import told_of_compiling
 told = []
 with told_of_compiling(lambda name, seconds: told.append((name, seconds is None or seconds > 0))):
     step(CELLS["gru"], torch.randn(2, 12), torch.randn(2, 12), torch.randn(2, 4))
 step(CELLS["gru"], torch.randn(2, 12), torch.randn(2, 12), torch.randn(2, 4))
-print(told, [name for name in sys.modules if name.startswith("saccade.kernels.compiled")])
+print(told, sorted(name for name in sys.modules if name.startswith("saccade.kernels.") and name.endswith("_loops")))
 """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     answers = [
         subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
         for _ in range(2)
     ]
-    needed = "['saccade.kernels.compiled', 'saccade.kernels.compiled_cells']"
+    needed = "['saccade.kernels.loops.additive_loops', 'saccade.kernels.loops.cell_loops']"
     assert answers[0].strip() == f"[('gru_forward', True), ('gru_forward', True)] {needed}"
     assert answers[1].strip() == f"[] {needed}"  # the second time it is found in the cache
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from saccade.attention import Additive, Gaussian, attend, attend_edges, causal, lengths
 from saccade.layers.cross_entropy import linear_cross_entropy
-from saccade.layers.graph import GATConv
+from saccade.layers.gat_conv import GATConv
 from saccade.layers.multihead import MultiHeadAttention
 from saccade.layers.recurrent import RecurrentReader
 

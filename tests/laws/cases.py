@@ -1,10 +1,10 @@
-"""What the laws run over: every score × normalizer × mask × ground × dtype, and the tensors of one trial."""
+"""What the laws run over: every score × normalizer × mask × layout × dtype, and the tensors of one trial."""
 
 import random
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from hypothesis import strategies as st
@@ -94,7 +94,7 @@ MASK_CASES: dict[str, Callable[[Sizes], Mask | None]] = {
     "local_p": lambda size: local_p(_center(size), 2),
     "joined": lambda size: causal() & lengths(_random_lengths(size)) & window(2),
 }
-GROUNDS = ("rectangle", "edges")
+LAYOUTS = ("rectangle", "edges")
 DTYPES = (torch.float32, torch.float64, torch.bfloat16)
 
 
@@ -102,7 +102,8 @@ def _moved(mask: Mask) -> Mask:
     if isinstance(mask, Joined):
         return Joined(tuple(map(_moved, mask.masks)))
     tensors = {name: on_device(part) for name, part in vars(mask).items() if isinstance(part, Tensor)}
-    return replace(mask, **tensors) if tensors else mask
+    part: Any = mask
+    return replace(part, **tensors) if tensors else mask
 
 
 class Combination(NamedTuple):
@@ -111,7 +112,7 @@ class Combination(NamedTuple):
     score: str
     normalizer: str
     mask: str
-    ground: str
+    layout: str
     dtype: torch.dtype
 
 
@@ -119,9 +120,9 @@ def combinations(score: str) -> Iterator[Combination]:
     """All that exist for a score."""
     for normalizer in NORMALIZERS:
         for mask in MASK_CASES:
-            for ground in GROUNDS:
+            for layout in LAYOUTS:
                 for dtype in DTYPES:
-                    yield Combination(score, normalizer, mask, ground, dtype)
+                    yield Combination(score, normalizer, mask, layout, dtype)
 
 
 def all_combinations() -> list[Combination]:
@@ -131,7 +132,7 @@ def all_combinations() -> list[Combination]:
 
 @dataclass
 class Trial:
-    """Tensors and parts for one combination, and one way to run both grounds."""
+    """Tensors and parts for one combination, and one way to run both layouts."""
 
     combination: Combination
     size: Sizes
@@ -173,8 +174,8 @@ class Trial:
 
     @property
     def on_edges(self) -> bool:
-        """Which ground."""
-        return self.combination.ground == "edges"
+        """Which layout."""
+        return self.combination.layout == "edges"
 
     @property
     def tolerance(self) -> float:
@@ -207,7 +208,7 @@ class Trial:
         size = self.size
         seen = torch.ones(size.batch, size.heads, size.queries, size.keys, dtype=torch.bool)
         if self.mask is not None:
-            rule = self.mask_on_ground()
+            rule = self.mask_on_layout()
             seen = seen & rule
         if self.on_edges:
             listed = torch.zeros(size.queries, size.keys, dtype=torch.bool)
@@ -215,7 +216,7 @@ class Trial:
             seen = seen & listed
         return seen
 
-    def mask_on_ground(self) -> Tensor:
+    def mask_on_layout(self) -> Tensor:
         """The mask as booleans; on edges positions are counted from the first query, in a rectangle from the last."""
         from saccade.attention import Positions
 
@@ -229,7 +230,7 @@ class Trial:
         return seen.reshape(size.batch, size.heads, size.queries, size.keys)
 
     def dense(self, attended: Attended | AttendedEdges) -> Tensor:
-        """Weights as (B, H, Q, K) on either ground."""
+        """Weights as (B, H, Q, K) on either layout."""
         weights = attended.weights()
         if not self.on_edges:
             return weights

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import saccade.attention.attended
-import saccade.attention.scene
+import saccade.attention.call
 from saccade.attention import (
     NORMALIZERS,
     SCORES,
@@ -106,7 +106,7 @@ def edges_are_a_rectangle(trial: Trial) -> None:
     """A list of the open pairs gives what the rectangle with that mask gives."""
     seen = trial.open()[0, 0]
     tensors = (trial.query[0, 0], trial.key[0, 0], trial.value[0, 0])
-    # One number is drawn for each query on either ground, and a query's edges are listed in the order of its keys.
+    # One number is drawn for each query on either layout, and a query's edges are listed in the order of its keys.
     seed_torch(7)
     edges = attend_edges(*tensors, seen.nonzero().T.flip(0), score=trial.score, normalize=trial.normalize)
     seed_torch(7)
@@ -119,7 +119,7 @@ def chunked_is_whole(trial: Trial) -> None:
     # Of gradients in blocks one dtype tells as much as three, and they cost most of the time.
     whole, exact = trial.run(), trial.combination.dtype == torch.float64
     whole_gradients = gradients(trial) if exact else []
-    modules: tuple[Any, ...] = (saccade.attention.scene, saccade.attention.attended)
+    modules: tuple[Any, ...] = (saccade.attention.call, saccade.attention.attended)
     sizes = [module.BLOCK_NUMBERS for module in modules]
     pair = trial.score.pair_numbers(trial.score.queries(trial.query))
     half = trial.size.batch * trial.size.heads * trial.size.keys * pair * -(-trial.size.queries // 2)
@@ -189,8 +189,8 @@ def the_future_is_closed(trial: Trial) -> None:
 
 
 def a_sample_is_alone(trial: Trial) -> None:
-    """One sample gives the same inside a batch as alone, on either ground."""
-    mask = None if trial.mask is None else allow(trial.mask_on_ground().expand_as(trial.open())[:1])
+    """One sample gives the same inside a batch as alone, on either layout."""
+    mask = None if trial.mask is None else allow(trial.mask_on_layout().expand_as(trial.open())[:1])
     context = trial.run().context
     trial.mask = None
     alone = trial.run(trial.query[:1], trial.key[:1], trial.value[:1], mask=mask)
@@ -279,7 +279,7 @@ LAWS: dict[str, Law] = {
 
 
 def square(law: str, combination: Combination) -> bool:
-    """Whether a law needs as many queries as keys: things that look at each other, and positions on both grounds.
+    """Whether a law needs as many queries as keys: things that look at each other, and positions on both layouts.
 
     (Positions are counted from the first query on edges, from the last in a rectangle.)
     """
@@ -329,7 +329,7 @@ EXEMPTIONS = (
         _has_factor,
     ),
     Exemption(("padding_is_nothing",), "the query's own position moves with the number of keys", _positional),
-    Exemption(("padding_is_nothing",), "a list of edges has no padding", lambda combination: combination.ground == "edges"),
+    Exemption(("padding_is_nothing",), "a list of edges has no padding", lambda combination: combination.layout == "edges"),
     Exemption(
         ("gradient_is_the_derivative",),
         "finite differences need float64",
@@ -349,7 +349,7 @@ def exempt(law: str, combination: Combination) -> str | None:
 
 
 def covered(law: str, scores: Iterable[str]) -> list[Combination]:
-    """Combinations that the law holds for: with every pair of a score, normalizer, mask, ground and dtype that there is."""
+    """Combinations that the law holds for: with every pair of a score, normalizer, mask, layout and dtype that there is."""
     return _covered(tuple(one for one in EXEMPTIONS if law in one.laws), tuple(scores))
 
 

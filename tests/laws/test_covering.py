@@ -1,5 +1,6 @@
 """Pairwise covering against a count of all pairs."""
 
+from collections.abc import Sequence
 from itertools import combinations, product
 
 from hypothesis import given
@@ -10,7 +11,7 @@ from tests.laws.covering import covering
 Rows = list[tuple[int, ...]]
 
 
-def pairs(rows: Rows) -> set[tuple[int, int, int, int]]:
+def pairs(rows: Sequence[tuple[int, ...]]) -> set[tuple[int, int, int, int]]:
     """(dimension, value, dimension, value) of all that occur together."""
     return {(i, row[i], j, row[j]) for row in rows for i, j in combinations(range(len(row)), 2)}
 

@@ -1,6 +1,6 @@
 """Every law over combinations of everything, with sizes and numbers from hypothesis.
 
-In the everyday run every pair of a score, normalizer, mask, ground and dtype occurs; with SACCADE_LAWS=full everything does.
+In the everyday run every pair of a score, normalizer, mask, layout and dtype occurs; with SACCADE_LAWS=full everything does.
 """
 
 import os
@@ -11,7 +11,7 @@ import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
 from saccade.attention import MASKS, NORMALIZERS, SCORES
-from tests.laws.cases import DTYPES, GROUNDS, MASK_CASES, Combination, Draw, all_combinations, combinations, draws
+from tests.laws.cases import DTYPES, LAYOUTS, MASK_CASES, Combination, Draw, all_combinations, combinations, draws
 from tests.laws.laws import EXEMPTIONS, LAWS, check, covered, exempt, trial_for
 
 FULL = os.environ.get("SACCADE_LAWS") == "full"
@@ -49,7 +49,7 @@ def test_law(law: str, score: str, draw: Draw) -> None:
 
 def test_every_combination_is_there() -> None:
     found = all_combinations()
-    assert len(found) == len(set(found)) == len(SCORES) * len(NORMALIZERS) * len(MASK_CASES) * len(GROUNDS) * len(DTYPES)
+    assert len(found) == len(set(found)) == len(SCORES) * len(NORMALIZERS) * len(MASK_CASES) * len(LAYOUTS) * len(DTYPES)
     assert len(found) >= 13 * 8 * 10 * 2 * 3
     assert set(MASKS) | {"none", "joined"} == set(MASK_CASES)
     assert torch.bfloat16 in DTYPES

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.attention import Attended, Perceptron, Softmax, local_m, looking, make_score
-from saccade.kernels.cells import CELLS
+from saccade.kernels.recurrent_cells import CELLS
 from saccade.layers.attentive_decoder import (
     Annotations,
     AttentiveDecoder,
@@ -136,7 +136,7 @@ def test_looking_sees_all_steps_as_one_look_and_changes_no_bit(cell: str) -> Non
     torch.testing.assert_close(weights.sum(-1), torch.ones(B, T))
     assert weights[torch.arange(K).expand(B, T, K) >= LENGTHS[:, None, None]].eq(0).all()
     torch.testing.assert_close(weights @ annotations.values, watched.contexts.transpose(0, 1), atol=1e-5, rtol=1e-5)
-    steps = [step.weights()["attention"][:, :, 0] for step in stepped(decoder, words, annotations, start)]
+    steps = [step.weights()[:, :, 0] for step in stepped(decoder, words, annotations, start)]
     torch.testing.assert_close(weights, torch.cat(steps, 1), atol=1e-5, rtol=1e-5)
 
 

@@ -11,7 +11,7 @@ from saccade.attention import causal, lengths, make_score, window
 from saccade.layers.cache import KeyValueCache, KeyValues, Past, Pool
 from saccade.layers.convolution import Convolution
 from saccade.layers.multihead import MultiHeadAttention
-from saccade.layers.transformer import SelfAttention
+from saccade.layers.transformer_blocks import SelfAttention
 
 
 def test_a_pool_that_grows_keeps_its_rows() -> None:

@@ -4,9 +4,9 @@ from typing import Literal
 
 import pytest
 import torch
+from saccade.data.text import padded
 from torch.nn import functional as F
 
-from saccade.data.text import padded
 from saccade.data.tokenizers import START
 from saccade.errors import ShapeError
 from saccade.layers.convolution import Convolution

@@ -12,9 +12,9 @@ from saccade.layers import MultiHeadAttention
 from saccade.layers.convolution import Convolution
 from saccade.layers.dropout import Dropout, WordDropout
 from saccade.layers.feed_forward import FeedForward
-from saccade.layers.graph import GATConv, drop_features
+from saccade.layers.gat_conv import GATConv, drop_features
 from saccade.layers.recurrent import RecurrentReader, Stack
-from saccade.layers.transformer import Residual
+from saccade.layers.transformer_blocks import Residual
 
 WORDS = torch.arange(4, 10_004).view(100, 100)
 ROWS = torch.ones(4, 4)

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from saccade.data.documents import document_batch
+from saccade.data.ragged import joined
+from saccade.data.text import LabeledAspects, LabeledTexts, padded
+from saccade.layers.nodes import NodeBatch
 from torch import Tensor
 from torch.nn import functional as F
 
 from saccade import systems
 from saccade.attention import Graph
-from saccade.data.documents import document_batch
 from saccade.data.examples import Bag
-from saccade.data.ragged import joined
 from saccade.data.picture_sets import set_batch
-from saccade.data.text import LabeledAspects, LabeledTexts, padded
-from saccade.layers import dropout, graph, multihead
-from saccade.layers.nodes import NodeBatch
+from saccade.layers import dropout, gat_conv, multihead
 
 from .samples import SIZE, batch, rows, small
 
@@ -159,7 +159,7 @@ class Struck:
         self.patch = monkeypatch
         self.watch(F, "dropout", lambda x, p=0.5, training=True, inplace=False: p * training)
         self.watch(dropout, "drop", lambda x, chance: chance)
-        for module, name in ((multihead, "attend"), (graph, "attend_edges")):
+        for module, name in ((multihead, "attend"), (gat_conv, "attend_edges")):
             self.watch(module, name, lambda *args, dropout=0.0, **others: dropout, looks=True)
         self.watch(dropout.WordDropout, "forward", lambda layer, ids: layer.share * layer.training, ids=True)
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch
+from saccade.data.pictures import LabeledPictures
 from torch import Tensor
 
 from saccade import systems
-from saccade.data.pictures import LabeledPictures
 from saccade.errors import UsageError
-from saccade.layers.squeeze import SqueezeExcitation
+from saccade.layers.squeeze_excitation import SqueezeExcitation
 from saccade.systems.se_resnet import Config, Model, strayed
 
 from .samples import gradients

@@ -25,7 +25,6 @@ def two_at(scene: Scene) -> Scene:
     """The same, from two queries."""
     look = scene.looks[0]
     axes = {**scene.axes, "label": Axis("label", ["x", "y"])}
-    assert look.weights is not None
     return dataclasses.replace(scene, axes=axes, looks=[dataclasses.replace(look, weights=look.weights.repeat(2, axis=1))])
 
 

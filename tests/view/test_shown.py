@@ -96,7 +96,7 @@ def test_json_holds_every_number(tmp_path: Path) -> None:
     told = json.loads(path.read_text(encoding="utf-8"))
     assert (told["format"], told["version"], told["system"]) == ("saccade-trace", 2, "dates")
     first, ring, digit, image, images, _ = told["scenes"]
-    assert np.array_equal(first["looks"][0]["weights"], plain().looks[0].weights)  # type: ignore[arg-type]
+    assert np.array_equal(first["looks"][0]["weights"], plain().looks[0].weights)
     assert np.array_equal(ring["looks"][0]["edges"], edges().looks[0].edges)  # type: ignore[arg-type]
     assert np.array_equal(digit["looks"][0]["places"], glimpses().looks[0].places)  # type: ignore[arg-type]
     assert image["axes"]["image"]["image"].startswith("data:image/png;base64,")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade.errors import DataError, UsageError
-from saccade.view.trace import Axis, Look, Scene, check, matrix
+from saccade.view.trace import NO_WEIGHTS, Axis, Look, Scene, check, matrix
 from saccade.view.trace_file import save
 
 from .traces import bag, caption, edges, glimpses, plain, trace
@@ -36,9 +36,9 @@ def changed(scene: Scene, **fields: Any) -> Scene:
 
 FLOATS = np.zeros((4, 4), dtype=np.float32)
 WRONG: dict[str, tuple[Scene, str]] = {
-    "nothing": (changed(plain(), weights=None), "expected weights, weights with edges, or places, got nothing"),
-    "weights and places": (changed(plain(), places=FLOATS), "got weights and places"),
-    "edges and places": (changed(edges(), weights=None, places=FLOATS), "got edges and places"),
+    "nothing": (changed(plain(), weights=NO_WEIGHTS), "3 queries, 4 keys), got (0, 0, 0)"),
+    "weights and places": (changed(plain(), places=FLOATS), "either places or weights, got both"),
+    "edges and places": (changed(edges(), weights=NO_WEIGHTS, places=FLOATS), "either places or weights, got both"),
     "edges of floats": (changed(edges(), edges=np.zeros((2, 10))), "edges as a int64 array, got float64"),
     "edges in columns": (
         changed(edges(), edges=np.zeros((10, 2), np.int64)),
@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[Scene, str]] = {
         changed(edges(), edges=np.zeros((2, 9), np.int64)),
         "1 head, 9 edges), got (2, 10)",
     ),
-    "places without an image": (changed(plain(), weights=None, places=FLOATS), "expected an image at axis 'source'"),
+    "places without an image": (changed(plain(), weights=NO_WEIGHTS, places=FLOATS), "expected an image at axis 'source'"),
     "places of other steps": (changed(glimpses(), places=FLOATS[:3]), "(4 steps, 4) or (4 steps, scales, 4), got (3, 4)"),
     "places without size": (changed(glimpses(), places=FLOATS), "heights and widths above 0, got 0"),
     "places in doubles": (changed(glimpses(), places=np.ones((4, 4))), "places as a float32 array, got float64"),

@@ -9,7 +9,7 @@ from saccade.attention.gated import Gated, gate
 from saccade.attention.groups import Group, Rows, Segments
 from saccade.attention.local import PredictedCenter, local_m, local_p
 from saccade.attention.looks import Looks, looking
-from saccade.attention.masks import MASKS, Mask, allow, causal, fixed, lengths, others, strided, window
+from saccade.attention.masks import MASKS, Causal, Mask, allow, causal, fixed, lengths, others, strided, window
 from saccade.attention.normalizers import (
     NORMALIZERS,
     Entmax,
@@ -24,7 +24,7 @@ from saccade.attention.normalizers import (
     make_normalizer,
 )
 from saccade.attention.operator import attend
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.attention.score import Fold, Prepared, Score
 from saccade.attention.scores import (
     SCORES,
@@ -42,7 +42,7 @@ from saccade.attention.scores import (
     make_score,
 )
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
-from saccade.kernels.neighborhoods import Graph
+from saccade.kernels.edge_lists import Graph
 
 __all__ = [
     "MASKS",
@@ -53,6 +53,7 @@ __all__ = [
     "AttendedEdges",
     "Biased",
     "Boxcar",
+    "Causal",
     "Concat",
     "Constant",
     "Cosine",

@@ -12,7 +12,7 @@ HEADER = """\
 # Scores, normalizers and masks
 
 Written by `.venv/bin/python -m saccade.attention > docs/catalog.md` from the registries; a test keeps it so.
-Any score goes with any normalizer, any mask and either ground, rectangles (`attend`) and edge lists (`attend_edges`).
+Any score goes with any normalizer, any mask and either layout, rectangles (`attend`) and edge lists (`attend_edges`).
 """
 
 

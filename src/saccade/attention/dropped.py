@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.kernels import chances
-from saccade.kernels.chances import rounded
+from saccade.kernels import dropout_masks
+from saccade.kernels.dropout_masks import rounded
 from saccade.kernels.function import applied, differentiable_by, keep, kept
 
 
@@ -89,7 +89,7 @@ class _Blocks:
 
     def kept(self, weights: Tensor) -> Tensor:
         """Which weights stay, shaped like them; the same at each time that all blocks are gone through."""
-        drawn = chances.kept(1, weights.numel(), self.plan.dropout, weights.device, self.generator)
+        drawn = dropout_masks.kept(1, weights.numel(), self.plan.dropout, weights.device, self.generator)
         return drawn.view(weights.shape)
 
     def like(self, buffer: Tensor, rows: slice, columns: slice) -> Tensor:

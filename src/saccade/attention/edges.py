@@ -1,4 +1,4 @@
-"""The same verbs on an edge list: graphs and ragged bags, without padding.
+"""Attention along an edge list: graphs and ragged bags, without padding.
 
 An edge list is `edge_index` as in PyTorch Geometric: (2, E) integers, row 0 the key (source), row 1 the query (target).
 A `Graph` of it is sorted once for many calls; it may have a self loop at every node.
@@ -19,13 +19,13 @@ from saccade.attention.groups import Segments
 from saccade.attention.masks import Mask
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
 from saccade.attention.operator import _unpacked, check_dropout, check_kinds
-from saccade.attention.positions import Positions, joint_leading
+from saccade.attention.pair_positions import Positions, joint_leading
 from saccade.attention.quarantine import clean, either, poison
 from saccade.attention.score import Prepared, Score
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
-from saccade.kernels.graph import widened
-from saccade.kernels.neighborhoods import Graph, as_graph
+from saccade.kernels.edge_attention import widened
+from saccade.kernels.edge_lists import Graph, as_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def attend_edges(
     """
     score = as_score(score)
     normalize = as_normalizer(normalize, score.logarithmic)
-    (query, asked, bad_query), (key, known, bad_key) = _unpacked(query, score), _unpacked(key, score)
+    (query, query_ready, bad_query), (key, key_ready, bad_key) = _unpacked(query, score), _unpacked(key, score)
     check_kinds(query, key, value, mask)
     check_dropout(dropout)
     graph = _graph(query, key, value, edge_index)
@@ -100,11 +100,11 @@ def attend_edges(
     leading = joint_leading(query, key, value)
     at = Positions.edges(graph.edge_index[1], graph.edge_index[0], query.shape[-2], key.shape[-2], len(leading), offset)
     open_ = None if mask is None else mask.allows(at)
-    query, bad_query = (query, bad_query) if asked else clean(query)
-    key, bad_key = (key, bad_key) if known else clean(key)
+    query, bad_query = (query, bad_query) if query_ready else clean(query)
+    key, bad_key = (key, bad_key) if key_ready else clean(key)
     value, bad_value = clean(value)
     saw = _saw_spoiled(bad_query, either(bad_key, bad_value), at, open_, Segments(at.query, graph.nodes))
-    query, key = query if asked else score.queries(query), key if known else score.keys(key)
+    query, key = query if query_ready else score.queries(query), key if key_ready else score.keys(key)
     look = partial(_look, query, key, at, score, normalize, mask, leading)
     if mask is None and isinstance(normalize, Softmax):
         context = score.pool_edges(query, key, value, graph, offset, dropout)

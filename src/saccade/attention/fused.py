@@ -2,7 +2,7 @@
 
 What was measured (2 cores, float32): below some hundred queries and keys the plain form is quicker, above it the fused
 kernel, which also needs no n×n matrix; `is_causal` costs half of a boolean triangle; dropout, a bias that learns, values
-of another width than keys, or fewer than four dimensions throw torch off its fused kernel without a word.
+of another width than keys, or fewer than four dimensions make torch leave its fused kernel silently.
 """
 
 import math
@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from saccade.kernels import chances
+from saccade.kernels import dropout_masks
 from saccade.kernels.heads import heads_on, pool_heads
 from saccade.kernels.runtime import traced
 
@@ -22,7 +22,7 @@ SHORT_PAIRS = 192 * 192
 PIECE_NUMBERS = 1 << 19
 
 
-class Block(NamedTuple):
+class PoolInputs(NamedTuple):
     """A rectangle to be pooled: scale · q·k + bias where allowed. `causal` is for as many queries as keys."""
 
     query: Tensor
@@ -35,7 +35,7 @@ class Block(NamedTuple):
     dropout: float = 0.0
 
 
-def softmax_pool(block: Block) -> Tensor:
+def softmax_pool(block: PoolInputs) -> Tensor:
     """Context (…, Q, V) of one block; rows with nothing allowed give zeros."""
     # What is exported may have sizes that are not known yet: nothing can depend on them.
     short = torch.compiler.is_exporting() or block.query.shape[-2] * block.key.shape[-2] <= SHORT_PAIRS
@@ -47,7 +47,7 @@ def softmax_pool(block: Block) -> Tensor:
     return _plain(block) if short or learns or block.dropout > 0 else _fused(block)
 
 
-def _fused(block: Block) -> Tensor:
+def _fused(block: PoolInputs) -> Tensor:
     leading, width = block.query.shape[:-2], block.value.shape[-1]
     size = max(block.query.shape[-1], width)
     padded = (F.pad(t, (0, size - t.shape[-1])) if t.shape[-1] < size else t for t in block[:3])
@@ -80,7 +80,7 @@ def _four_mask(mask: Tensor, leading: torch.Size) -> Tensor:
     return _four(mask, len(leading))
 
 
-def _plain(block: Block) -> Tensor:
+def _plain(block: PoolInputs) -> Tensor:
     leading, allowed, bias = block.query.shape[:-2], block.allowed, block.bias
     flat = [t.reshape(-1, *t.shape[-2:]) for t in block[:3]]
     empty = None if allowed is None else ~allowed.any(-1, keepdim=True)
@@ -139,5 +139,5 @@ def drop(weights: Tensor, chance: float) -> Tensor:
     """Dropout in steps of 1/65536, five times as quick as torch's own on a CPU; a graph that is compiled has torch's own."""
     if torch.compiler.is_compiling():
         return F.dropout(weights, chance)
-    kept = chances.kept(1, weights.numel(), chance, weights.device).view(weights.shape)
-    return weights * kept.to(weights.dtype).mul_(chances.rounded(chance)[1])
+    kept = dropout_masks.kept(1, weights.numel(), chance, weights.device).view(weights.shape)
+    return weights * kept.to(weights.dtype).mul_(dropout_masks.rounded(chance)[1])

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from saccade.kernels.graph import widened
+from saccade.kernels.edge_attention import widened
 
 
 class Group(ABC):

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention.masks import MASKS, Mask, at_least
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 
 
 @dataclass(frozen=True, eq=False)

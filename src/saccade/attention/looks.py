@@ -1,4 +1,4 @@
-"""Recording where a model looks, for the length of a `with` block, without a flag or a trace in the model.
+"""Recording the attention of a model inside a `with` block; the model needs no flag for it, and nothing stays on it.
 
 with looking(model) as looks:
     model(batch)
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from saccade.attention.edges import AttendedEdges
     from saccade.attention.gated import Gated
 
-Look = Union["Attended", "AttendedEdges", "Gated"]
+Recorded = Union["Attended", "AttendedEdges", "Gated"]
 
 
-class Looks(Mapping[str, list[Look]]):
+class Looks(Mapping[str, list[Recorded]]):
     """What was seen, in order, under the qualified name of the innermost module that was running ("" for the root)."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, list[Look]] = {}
+        self._seen: dict[str, list[Recorded]] = {}
         self._running: list[str] = []
 
-    def __getitem__(self, name: str) -> list[Look]:
+    def __getitem__(self, name: str) -> list[Recorded]:
         if name not in self._seen:
             raise UnknownName("module that looked", name, self._seen)
         return self._seen[name]
@@ -45,7 +45,7 @@ class Looks(Mapping[str, list[Look]]):
     def __repr__(self) -> str:
         return f"Looks({', '.join(f'{name!r}: {len(found)}' for name, found in self._seen.items())})"
 
-    def add(self, look: Look) -> None:
+    def add(self, look: Recorded) -> None:
         """Keep a look under the part of the module that is running now; if none is, it is not the module's look."""
         if self._running:
             self._seen.setdefault(self._running[-1], []).append(look)
@@ -78,7 +78,7 @@ def looking(module: nn.Module) -> Iterator[Looks]:
             handle.remove()
 
 
-def record(look: Look) -> None:
+def record(look: Recorded) -> None:
     """Called by the operator on every look. A graph that torch compiles or exports computes outputs alone."""
     if torch.compiler.is_compiling():
         return

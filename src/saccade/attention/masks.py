@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention.live import live
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.errors import SaccadeError, ShapeError, UnknownName, UsageError
 
 
@@ -211,7 +211,7 @@ class Allow(Mask):
         row = at.rows if rows == at.queries else at.rows + (at.keys - at.queries)
         row = torch.zeros_like(row) if rows == 1 else row
         key = torch.zeros_like(at.key) if columns == 1 else at.key
-        return at.choose(self.seen[..., row, key] if at.on_edges else self._block(row, key))
+        return at.select(self.seen[..., row, key] if at.on_edges else self._block(row, key))
 
     def _block(self, row: Tensor, key: Tensor) -> Tensor:
         whole = key.shape[0] == self.seen.shape[-1] and self.seen.shape[-1] > 1

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from saccade.attention.entmax import entmax
 from saccade.attention.groups import Group
-from saccade.attention.sparse import entmax
+from saccade.attention.score import keep_number
 from saccade.errors import SaccadeError, UnknownName
 
 
 class Normalizer(nn.Module):
-    """Base of all normalizers; a new one writes `forward` with the group's reductions, and serves every ground."""
+    """Base of all normalizers; a new one writes `forward` with the group's reductions, and works on rows and on edges."""
 
     # Whether rows of weights are ≥ 0 and sum to 1 (or to 0).
     distribution: ClassVar[bool] = True
@@ -78,12 +79,14 @@ class Exponential(Normalizer):
 class Entmax(Normalizer):
     """α-entmax: sparser than softmax as α grows from 1; α may be an `nn.Parameter` (Correia et al. 2019)."""
 
+    alpha: float | Tensor
+
     def __init__(self, alpha: float | Tensor = 1.25) -> None:
         super().__init__()
         value = alpha.item() if isinstance(alpha, Tensor) else alpha
         if value <= 1:
             raise SaccadeError(f"entmax needs alpha > 1, got {value}; alpha 1 is 'softmax'")
-        self.alpha = alpha
+        keep_number(self, "alpha", alpha)
 
     def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
         return entmax(scores, group, self.alpha)
@@ -167,8 +170,7 @@ def as_normalizer(normalize: Normalizer | str, logarithmic: bool) -> Normalizer:
     """The normalizer itself, or the one of this name, for scores that are a kernel's logarithm or not."""
     if not isinstance(normalize, Normalizer | str):
         raise SaccadeError(f"normalize must be a Normalizer such as Softmax(), or a name, got {type(normalize).__name__}")
-    if isinstance(normalize, Normalizer):
-        made = normalize
-    else:
-        made = make_normalizer(normalize) if torch.compiler.is_compiling() else _named(normalize, NORMALIZERS.get(normalize))
-    return made.on_logarithms() if logarithmic else made
+    if isinstance(normalize, str):
+        kind: Any = NORMALIZERS.get(normalize)
+        normalize = make_normalizer(normalize) if torch.compiler.is_compiling() else _named(normalize, kind)
+    return normalize.on_logarithms() if logarithmic else normalize

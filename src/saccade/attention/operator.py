@@ -10,14 +10,14 @@ from torch.utils.checkpoint import checkpoint
 
 from saccade.attention import looks
 from saccade.attention.attended import Attended
+from saccade.attention.call import ALL, BLOCK_NUMBERS, AttentionCall, band_rows
 from saccade.attention.dropped import Plan, dropped_pool
-from saccade.attention.fused import SHORT_PAIRS, Block, drop, softmax_pool
+from saccade.attention.fused import SHORT_PAIRS, PoolInputs, drop, softmax_pool
 from saccade.attention.local import Local
 from saccade.attention.masks import Allow, Causal, Lengths, Mask, Others
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
-from saccade.attention.positions import joint_leading, spread
+from saccade.attention.pair_positions import joint_leading, spread
 from saccade.attention.quarantine import clean, either, finite, poison, still_finite
-from saccade.attention.scene import ALL, BLOCK_NUMBERS, Scene, band_rows
 from saccade.attention.score import Fold, Prepared, Score
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
@@ -34,38 +34,38 @@ def attend(
     normalize: Normalizer | str = "softmax",
     dropout: float = 0.0,
 ) -> Attended:
-    """Each query looks at the keys and takes their values home: the context, and where it came from.
+    """For each query the sum of the values, weighted by the normalized scores of query and keys; and what the weights are.
 
     Leading dimensions are free and broadcast. `score` is a module, or the name of one without parameters; `key` may be
     what `score.prepare(key)` gave. In a mask True means may look; a query that may look nowhere gets zeros. `dropout`
-    strikes weights out of the context, never out of what `Attended.weights()` shows.
+    drops weights for the context; `Attended.weights()` shows them without dropout.
     """
     score = as_score(score)
     normalize = as_normalizer(normalize, score.logarithmic)
     check_dropout(dropout)
-    scene, value = _set(query, key, value, score, mask, normalize)
-    if 0 in (scene.keys, value.shape[-1], *scene.query.shape[:-1]):
-        context = _zeros(scene, value)
+    call, value = _set(query, key, value, score, mask, normalize)
+    if 0 in (call.keys, value.shape[-1], *call.query.shape[:-1]):
+        context = _zeros(call, value)
     else:
-        context = _context(scene, value, dropout)
-    attended = Attended(poison(context, scene.spoiled), scene)
+        context = _context(call, value, dropout)
+    attended = Attended(poison(context, call.spoiled), call)
     looks.record(attended)
     return attended
 
 
-def _zeros(scene: Scene, value: Tensor) -> Tensor:
+def _zeros(call: AttentionCall, value: Tensor) -> Tensor:
     """The context where nothing is looked at, tied to its inputs: their gradients are zeros, too."""
-    tie = sum(part[..., :0].sum() for part in (scene.query, scene.key, value))
-    return value.new_zeros(*scene.query.shape[:-1], value.shape[-1]) + tie
+    tie = sum(part[..., :0].sum() for part in (call.query, call.key, value))
+    return value.new_zeros(*call.query.shape[:-1], value.shape[-1]) + tie
 
 
-def _context(scene: Scene, value: Tensor, dropout: float) -> Tensor:
+def _context(call: AttentionCall, value: Tensor, dropout: float) -> Tensor:
     """By the score's own kernel, the fused one, or the definition."""
-    pooled = _pooled(scene, value) if dropout == 0 else None
+    pooled = _pooled(call, value) if dropout == 0 else None
     if pooled is not None:
         return pooled
-    fold = _fold(scene)
-    return _explicit(scene, value, dropout) if fold is None else _fast(scene, fold, value, dropout)
+    fold = _fold(call)
+    return _explicit(call, value, dropout) if fold is None else _fast(call, fold, value, dropout)
 
 
 def _set(
@@ -75,27 +75,27 @@ def _set(
     score: Score,
     mask: Mask | None,
     normalize: Normalizer,
-) -> tuple[Scene, Tensor]:
+) -> tuple[AttentionCall, Tensor]:
     """Check, clean, project and align the three tensors."""
-    queries, asked, query_spoiled = _unpacked(query, score)
-    keys, kept, key_spoiled = _unpacked(key, score)
+    queries, query_ready, query_spoiled = _unpacked(query, score)
+    keys, key_ready, key_spoiled = _unpacked(key, score)
     check_kinds(queries, keys, value, mask)
     _check(queries, keys, value)
     spoiled: tuple[Tensor | None, ...] = (None, None, None)
     known_bad = query_spoiled is not None or key_spoiled is not None
-    if known_bad or (mask is not None and not _all_finite(queries, keys, value, mask, kept)):
+    if known_bad or (mask is not None and not _all_finite(queries, keys, value, mask, key_ready)):
         queries, bad_query = clean(queries)
         keys, bad_key = clean(keys)
         value, bad_value = clean(value)
         spoiled = (either(bad_query, query_spoiled), either(bad_key, key_spoiled), bad_value)
-    projected = _project(queries, keys, score, asked, kept)
+    projected = _project(queries, keys, score, query_ready, key_ready)
     leading = joint_leading(*projected, value)
     queries, keys, value = (spread(t, leading) for t in (*projected, value))
     noise = 1 - torch.rand(*queries.shape[:-1], 1, dtype=torch.float64, device=queries.device) if normalize.draws else None
-    scene = Scene(queries, keys, score, mask, normalize, noise)
-    _check_mask(scene)
-    saw = _saw_spoiled(scene, *spoiled)
-    return (scene if saw is None else replace(scene, spoiled=saw)), value
+    call = AttentionCall(queries, keys, score, mask, normalize, noise)
+    _check_mask(call)
+    saw = _saw_spoiled(call, *spoiled)
+    return (call if saw is None else replace(call, spoiled=saw)), value
 
 
 def _unpacked(given: Tensor | Prepared, score: Score) -> tuple[Tensor, bool, Tensor | None]:
@@ -107,41 +107,41 @@ def _unpacked(given: Tensor | Prepared, score: Score) -> tuple[Tensor, bool, Ten
     return given.vectors, True, given.spoiled
 
 
-def _project(query: Tensor, key: Tensor, score: Score, asked: bool, kept: bool) -> tuple[Tensor, Tensor]:
+def _project(query: Tensor, key: Tensor, score: Score, query_ready: bool, key_ready: bool) -> tuple[Tensor, Tensor]:
     try:
-        return query if asked else score.queries(query), key if kept else score.keys(key)
+        return query if query_ready else score.queries(query), key if key_ready else score.keys(key)
     except RuntimeError as error:
         widths = f"queries of width {query.shape[-1]} and keys of width {key.shape[-1]}"
         raise ShapeError(f"score {type(score).__name__} was not made for {widths}") from error
 
 
-def _check_mask(scene: Scene) -> None:
+def _check_mask(call: AttentionCall) -> None:
     """Refuse a mask with tensors of its own that do not fit the samples."""
-    size = (*scene.query.shape[:-2], 1, scene.keys)
-    for part in () if scene.mask is None or scene.keys == 0 else scene.mask.parts():
+    size = (*call.query.shape[:-2], 1, call.keys)
+    for part in () if call.mask is None or call.keys == 0 else call.mask.parts():
         if isinstance(part, Lengths | Allow | Local):
-            seen = part.allows(scene.at(slice(0, 1))).shape
+            seen = part.allows(call.at(slice(0, 1))).shape
             fits = len(seen) <= len(size) and all(a in (1, b) for a, b in zip(seen[::-1], size[::-1], strict=False))
             if not fits:
-                wanted = " × ".join(map(str, (*size[:-2], scene.queries, scene.keys)))
+                wanted = " × ".join(map(str, (*size[:-2], call.queries, call.keys)))
                 raise ShapeError(f"mask {part} does not fit scores of {wanted}; one for each sample is (B, 1, Q, K)")
 
 
-def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, kept: bool) -> bool:
+def _all_finite(query: Tensor, key: Tensor, value: Tensor, mask: Mask, key_ready: bool) -> bool:
     # Under a square causal mask every query sees something: one that is not finite spoils its own row, as it should.
     own_row = isinstance(mask, Causal) and query.shape[-2] <= key.shape[-2]
-    return (own_row or finite(query)) and (still_finite(key, value) if kept else finite(key, value))
+    return (own_row or finite(query)) and (still_finite(key, value) if key_ready else finite(key, value))
 
 
-def _saw_spoiled(scene: Scene, query: Tensor | None, key: Tensor | None, value: Tensor | None) -> Tensor | None:
+def _saw_spoiled(call: AttentionCall, query: Tensor | None, key: Tensor | None, value: Tensor | None) -> Tensor | None:
     """(…, Q): the queries that are not finite themselves, or may see a key or value that is not."""
     spoiled = either(key, value)
-    if (query is None and spoiled is None) or scene.keys == 0:
+    if (query is None and spoiled is None) or call.keys == 0:
         return None
-    saw = None if spoiled is None else scene.sees(spoiled)
+    saw = None if spoiled is None else call.sees(spoiled)
     if query is None:
         return saw
-    return either(saw, query & scene.sees(torch.ones(scene.keys, dtype=torch.bool, device=query.device)))
+    return either(saw, query & call.sees(torch.ones(call.keys, dtype=torch.bool, device=query.device)))
 
 
 def check_dropout(chance: float) -> None:
@@ -170,97 +170,97 @@ def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
         raise ShapeError(f"as many values as keys are needed, got {key.shape[-2]} keys and {value.shape[-2]} values")
 
 
-def _fold(scene: Scene) -> Fold | None:
-    if not isinstance(scene.normalize, Softmax) or (scene.mask is not None and scene.mask.has_factor()):
+def _fold(call: AttentionCall) -> Fold | None:
+    if not isinstance(call.normalize, Softmax) or (call.mask is not None and call.mask.has_factor()):
         return None
-    if type(scene.score).fold is Score.fold:  # it has none: spare the question
+    if type(call.score).fold is Score.fold:
         return None
-    leading, device = scene.query.dim() - 2, scene.query.device
-    live = None if scene.mask is None else scene.mask.live(scene.keys, leading, device)
-    return scene.score.fold(scene.query, scene.key, live)
+    leading, device = call.query.dim() - 2, call.query.device
+    live = None if call.mask is None else call.mask.live(call.keys, leading, device)
+    return call.score.fold(call.query, call.key, live)
 
 
-def _fast(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
+def _fast(call: AttentionCall, fold: Fold, value: Tensor, dropout: float) -> Tensor:
     """The folded score on the fused kernel: in one call where the kernel knows the mask, else in blocks of rows."""
-    parts = () if scene.mask is None else scene.mask.parts()
+    parts = () if call.mask is None else call.mask.parts()
     query, key = fold.query, fold.key
     # Dropout needs the weights themselves, of which long sequences have too many.
-    long = dropout > 0 and scene.queries * scene.keys > SHORT_PAIRS
+    long = dropout > 0 and call.queries * call.keys > SHORT_PAIRS
     whole = fold.bias is None and not long
     exporting = torch.compiler.is_exporting()
-    if whole and not exporting and all(isinstance(part, Causal) for part in parts) and scene.queries in (1, scene.keys):
-        causal = bool(parts) and scene.queries > 1
-        return softmax_pool(Block(query, key, value, fold.scale, causal=causal, dropout=dropout))
-    if whole and scene.mask is not None and all(isinstance(part, Lengths) for part in parts):
-        allowed: Tensor | None = scene.mask.allows(scene.at(slice(0, 1)))
-        return softmax_pool(Block(query, key, value, fold.scale, allowed, dropout=dropout))
+    if whole and not exporting and all(isinstance(part, Causal) for part in parts) and call.queries in (1, call.keys):
+        causal = bool(parts) and call.queries > 1
+        return softmax_pool(PoolInputs(query, key, value, fold.scale, causal=causal, dropout=dropout))
+    if whole and call.mask is not None and all(isinstance(part, Lengths) for part in parts):
+        allowed: Tensor | None = call.mask.allows(call.at(slice(0, 1)))
+        return softmax_pool(PoolInputs(query, key, value, fold.scale, allowed, dropout=dropout))
     if long and not traced():
-        learns = fold.bias is not None and torch.is_grad_enabled() and fold.bias(scene.at(slice(0, 1))).requires_grad
-        return _explicit(scene, value, dropout) if learns else _dropped(scene, fold, value, dropout)
+        learns = fold.bias is not None and torch.is_grad_enabled() and fold.bias(call.at(slice(0, 1))).requires_grad
+        return _explicit(call, value, dropout) if learns else _dropped(call, fold, value, dropout)
     contexts = []
-    blocks = list(scene.blocks(_fast_rows(scene)))
-    keys, values = Columns(key, blocks), Columns(value, blocks)
+    blocks = list(call.blocks(_fast_rows(call)))
+    keys, values = ColumnRanges(key, blocks), ColumnRanges(value, blocks)
     for rows, columns in blocks:
-        at = scene.at(rows, columns)
-        allowed = None if scene.mask is None else scene.mask.allows(at)
+        at = call.at(rows, columns)
+        allowed = None if call.mask is None else call.mask.allows(at)
         bias = None if fold.bias is None else fold.bias(at)
-        block = Block(query[..., rows, :], keys.take(columns), values.take(columns), fold.scale, allowed, bias)
+        block = PoolInputs(query[..., rows, :], keys.take(columns), values.take(columns), fold.scale, allowed, bias)
         contexts.append(softmax_pool(block._replace(dropout=dropout)))
     return contexts[0] if len(contexts) == 1 else torch.cat(contexts, -2)
 
 
-def _dropped(scene: Scene, fold: Fold, value: Tensor, dropout: float) -> Tensor:
+def _dropped(call: AttentionCall, fold: Fold, value: Tensor, dropout: float) -> Tensor:
     """The same with dropout, a bounded number of weights at a time."""
 
     def seen(rows: slice, columns: slice) -> tuple[Tensor | None, Tensor | None]:
-        at = scene.at(rows, columns)
-        allowed = None if scene.mask is None else scene.mask.allows(at)
+        at = call.at(rows, columns)
+        allowed = None if call.mask is None else call.mask.allows(at)
         return allowed, None if fold.bias is None else fold.bias(at)
 
-    held = BLOCK_NUMBERS // (math.prod(scene.query.shape[:-2]) * scene.keys)
-    blocks = list(scene.blocks(max(1, min(_fast_rows(scene), held))))
-    return dropped_pool(fold.query, fold.key, value, Plan(blocks, scene.query.shape[:-2], seen, fold.scale, dropout))
+    held = BLOCK_NUMBERS // (math.prod(call.query.shape[:-2]) * call.keys)
+    blocks = list(call.blocks(max(1, min(_fast_rows(call), held))))
+    return dropped_pool(fold.query, fold.key, value, Plan(blocks, call.query.shape[:-2], seen, fold.scale, dropout))
 
 
-def _fast_rows(scene: Scene) -> int:
-    band = None if scene.mask is None else scene.mask.band()
+def _fast_rows(call: AttentionCall) -> int:
+    band = None if call.mask is None else call.mask.band()
     if band is not None:
         return band_rows(band)
-    triangular = scene.mask is not None and any(isinstance(part, Causal) for part in scene.mask.parts())
+    triangular = call.mask is not None and any(isinstance(part, Causal) for part in call.mask.parts())
     return 256 if triangular else 512
 
 
-def _explicit(scene: Scene, value: Tensor, dropout: float) -> Tensor:
+def _explicit(call: AttentionCall, value: Tensor, dropout: float) -> Tensor:
     """The definition, in blocks of rows; with more than one block, their weights are computed again for the gradient."""
-    if scene.fits():
-        return _pool(scene, ALL, ALL, scene.key, value, dropout)
-    blocks = list(scene.blocks())
-    keys, values = Columns(scene.key, blocks), Columns(value, blocks)
+    if call.fits():
+        return _pool(call, ALL, ALL, call.key, value, dropout)
+    blocks = list(call.blocks())
+    keys, values = ColumnRanges(call.key, blocks), ColumnRanges(value, blocks)
     contexts = []
     for rows, columns in blocks:
-        inputs = (scene, rows, columns, keys.take(columns), values.take(columns), dropout)
+        inputs = (call, rows, columns, keys.take(columns), values.take(columns), dropout)
         contexts.append(checkpoint(_pool, *inputs, use_reentrant=False) if torch.is_grad_enabled() else _pool(*inputs))
     return torch.cat(contexts, -2)
 
 
-def _pooled(scene: Scene, value: Tensor) -> Tensor | None:
+def _pooled(call: AttentionCall, value: Tensor) -> Tensor | None:
     """The score's own kernel from scores to context, where it has one and the mask is but padding, or leaves one out."""
-    if traced() or type(scene.score).pool is Score.pool or not isinstance(scene.normalize, Softmax):
+    if traced() or type(call.score).pool is Score.pool or not isinstance(call.normalize, Softmax):
         return None
-    parts = () if scene.mask is None else scene.mask.parts()
+    parts = () if call.mask is None else call.mask.parts()
     if not all(isinstance(part, Lengths | Others) for part in parts):
         return None
-    live = None if scene.mask is None else scene.mask.live(scene.keys, scene.query.dim() - 2, scene.query.device)
+    live = None if call.mask is None else call.mask.live(call.keys, call.query.dim() - 2, call.query.device)
     others = any(isinstance(part, Others) for part in parts)
-    return scene.score.pool(scene.query, scene.key, value, live, others)
+    return call.score.pool(call.query, call.key, value, live, others)
 
 
-def _pool(scene: Scene, rows: slice, columns: slice, key: Tensor, value: Tensor, dropout: float) -> Tensor:
-    weights = scene.weights(rows, columns, key)
+def _pool(call: AttentionCall, rows: slice, columns: slice, key: Tensor, value: Tensor, dropout: float) -> Tensor:
+    weights = call.weights(rows, columns, key)
     return (drop(weights, dropout) if dropout > 0 else weights) @ value
 
 
-class Columns:
+class ColumnRanges:
     """Ranges of keys or values for the blocks. Cut from whole pieces, so that the gradient of a range costs a range.
 
     (The gradient of a plain slice is a tensor as long as the whole, for every block.)

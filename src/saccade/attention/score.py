@@ -5,9 +5,9 @@ from typing import ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.errors import ShapeError
-from saccade.kernels.neighborhoods import Graph
+from saccade.kernels.edge_lists import Graph
 
 
 class Fold(NamedTuple):
@@ -99,6 +99,14 @@ class Score(nn.Module):
     def pair_numbers(self, query: Tensor) -> int:
         """How many numbers a pair takes while it is scored."""
         return 1 if self.matrix_product else max(1, query.shape[-1])
+
+
+def keep_number(module: nn.Module, name: str, number: float | Tensor) -> None:
+    """Set a number that may be a tensor: a parameter, or a buffer that moves with the module but is not saved."""
+    if isinstance(number, Tensor) and not isinstance(number, nn.Parameter):
+        module.register_buffer(name, number, persistent=False)
+    else:
+        setattr(module, name, number)
 
 
 def same_width(query: Tensor, key: Tensor, score: Score) -> None:

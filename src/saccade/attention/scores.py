@@ -11,13 +11,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention.positions import Positions, joint_leading, spread
-from saccade.attention.score import Fold, Score, same_width
+from saccade.attention.pair_positions import Positions, joint_leading, spread
+from saccade.attention.score import Fold, Score, keep_number, same_width
 from saccade.attention.smoothers import Boxcar, Constant, Epanechnikov, Gaussian
 from saccade.errors import ShapeError, UnknownName
 from saccade.kernels import additive_pool, additive_scores, kernels_on, pooling_on
-from saccade.kernels.graph import pool_edges
-from saccade.kernels.neighborhoods import Graph
+from saccade.kernels.edge_attention import pool_edges
+from saccade.kernels.edge_lists import Graph
 
 
 class Dot(Score):
@@ -75,9 +75,11 @@ class General(Dot):
 class Cosine(Dot):
     """β cos(s, h) (Graves et al. 2014, eq. 5–6); β sharpens. A zero vector scores 0 with everything."""
 
+    sharpness: float | Tensor
+
     def __init__(self, sharpness: float | Tensor = 1.0) -> None:
         super().__init__()
-        self.sharpness = sharpness
+        keep_number(self, "sharpness", sharpness)
 
     def queries(self, query: Tensor) -> Tensor:
         return _unit(query) * self.sharpness
@@ -287,7 +289,7 @@ class RelativeBias(nn.Module):
     def forward(self, at: Positions) -> Tensor:
         """(Q, K), (H, Q, K) or, on edges, (E), (H, E)."""
         distance = (at.key - at.query).clamp(-self.reach, self.reach) + self.reach
-        return at.choose(self.table[..., distance])
+        return at.select(self.table[..., distance])
 
 
 class Biased(Score):
@@ -361,12 +363,12 @@ def as_score(score: Score | str) -> Score:
     if isinstance(score, Score):
         return score
     if not isinstance(score, str):
-        raise ShapeError(f"score must be a Score such as ScaledDot(), or a name, got {_told(score)}")
+        raise ShapeError(f"score must be a Score such as ScaledDot(), or a name, got {_described(score)}")
     kind: Any = SCORES.get(score)
     return (_made if torch.compiler.is_compiling() else _named)(score, kind)
 
 
-def _told(thing: object) -> str:
+def _described(thing: object) -> str:
     return f"the class {thing.__name__}: make one of it" if isinstance(thing, type) else type(thing).__name__
 
 

@@ -10,9 +10,9 @@ import math
 import torch
 from torch import Tensor
 
-from saccade.attention.positions import Positions
+from saccade.attention.pair_positions import Positions
 from saccade.attention.quarantine import finite
-from saccade.attention.score import Fold, Score, same_width
+from saccade.attention.score import Fold, Score, keep_number, same_width
 from saccade.errors import ShapeError
 from saccade.kernels.gaussian import gaussian_on, gaussian_pool
 
@@ -22,12 +22,13 @@ class Smoother(Score):
 
     logarithmic = True
     one_width = True
+    bandwidth: float | Tensor
 
     def __init__(self, bandwidth: float | Tensor = 1.0) -> None:
         super().__init__()
         if not isinstance(bandwidth, Tensor) and not bandwidth > 0:
             raise ShapeError(f"bandwidth must be greater than 0, got {bandwidth}")
-        self.bandwidth = bandwidth
+        keep_number(self, "bandwidth", bandwidth)
 
     def queries(self, query: Tensor) -> Tensor:
         return query / self.bandwidth
@@ -89,7 +90,7 @@ class Epanechnikov(Smoother):
 
 
 class Constant(Smoother):
-    """1 everywhere: the mean of all values, the estimator that every other must beat."""
+    """1 everywhere: the mean of all values, the baseline of all estimators."""
 
     def pairs(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
         return torch.zeros_like(self.squares(query, key))

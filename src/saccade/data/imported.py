@@ -112,7 +112,8 @@ def load(path: Path) -> Tokenizer:
     if not imported:
         return LearnedTokenizer.load(path)
     try:
-        backend, vocabulary = Backend.from_str(json.dumps(table["pieces"])), Vocabulary(**table["special"])
+        backend, special = Backend.from_str(json.dumps(table["pieces"])), table["special"]
+        vocabulary = Vocabulary(**{**special, "unwritten": tuple(special["unwritten"])})
         return ImportedTokenizer(backend, table["tokens"], vocabulary, language_codes=table["language_codes"])
     except Exception as error:  # the library raises plain Exception for whatever it cannot read
         reason = " ".join(str(error).split())[:200]

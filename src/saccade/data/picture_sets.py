@@ -43,7 +43,7 @@ class PictureSets(Sequence[Example]):
 
 
 def held_out(found: Found) -> tuple[Found, Found]:
-    """Pictures to learn from, and some others to choose by."""
+    """Training pictures, and others for validation."""
     images, labels = found
     first = len(labels) - min(HELD_OUT, len(labels) // 2)
     return (images[:first], labels[:first]), (images[first:], labels[first:])

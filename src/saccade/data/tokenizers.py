@@ -46,9 +46,11 @@ class Vocabulary:
     end: int
     unknown: int | None = None
     mask: int | None = None
+    unwritten: tuple[int, ...] = ()
+    """Other tokens that are never written: those that a published model is told to leave out."""
 
     def __post_init__(self) -> None:
-        special = (self.pad, self.start, self.end, self.unknown, self.mask)
+        special = (self.pad, self.start, self.end, self.unknown, self.mask, *self.unwritten)
         if any(token is not None and not 0 <= token < self.size for token in special):
             raise UsageError(f"special tokens: expected ids from 0 to {self.size - 1}, got {self}")
 
@@ -60,8 +62,9 @@ class Vocabulary:
 
     @property
     def banned(self) -> tuple[int, ...]:
-        """What is never written: padding, start and mask, unless one of them is the end."""
-        return tuple(sorted({token for token in (self.pad, self.start, self.mask) if token not in (self.end, None)}))
+        """What is never written: padding, start, mask and what is said to be unwritten, unless one of them is the end."""
+        never = (self.pad, self.start, self.mask, *self.unwritten)
+        return tuple(sorted({token for token in never if token not in (self.end, None)}))
 
 
 class Tokenizer(Protocol):

@@ -109,7 +109,7 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
         """Where it looked: for each bag the weights of its instances, whose sum is 1."""
         _, sizes, weights = self._read(X)
         if weights is None:
-            raise UsageError(f"pool {self.pool!r} weighs nothing; use attention or gated")
+            raise UsageError(f"pool {self.pool!r} has no attention; use attention or gated")
         return [part.numpy() for part in weights.split(sizes)]
 
     def _read(self, X: Sequence[ArrayLike]) -> tuple[torch.Tensor, list[int], torch.Tensor | None]:

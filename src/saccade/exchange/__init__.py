@@ -1,1 +1,1 @@
-"""Published weights become runs (Marian's), and runs become what other runtimes open (Marian, CTranslate2, ONNX)."""
+"""Published parameters become runs, by family (Marian's so far), and runs become what other runtimes open."""

@@ -1,6 +1,6 @@
 """Writes a run as a model of CTranslate2 (Klein et al. 2020), whose `Translator` takes and gives lists of tokens.
 
-Of that library's specification only the sizes are asked for; every weight is put in its place here, so that models with a
+Of that library's specification only the sizes are asked for; every parameter is put in its place here, so that models with a
 norm before each part and such with a norm at the end go as well.
 """
 
@@ -12,36 +12,52 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN
-from saccade.exchange.vocabulary import NEVER
+from saccade.data.tokenizers import Vocabulary
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import MultiHeadAttention
-from saccade.layers.transformer import DecoderLayer, EncoderLayer, SelfAttention
+from saccade.layers.transformer_blocks import DecoderLayer, EncoderLayer, SelfAttention
 from saccade.systems.transformer import Config, Model
-from saccade.training.trained import Trained
+from saccade.trained import TrainedModel
+
+SYSTEM = "transformer"
+NEEDED = {
+    "model.score": "scaled_dot",
+    "model.normalize": "softmax",
+    "model.mask": "none",
+    "model.mixer": "attention",
+}
+MODULES, EXTRA = ("ctranslate2",), "ct2"
+NEVER = -1e4  # added to the logit of a token that is never written: its probability is 0
 
 
-def export(trained: Trained, out: Path) -> None:
+def write(model: TrainedModel, out: Path) -> None:
     """The model, its vocabularies, and what it starts from and ends with."""
-    model, task, settings = trained.model, trained.task, trained.run.settings
-    assert isinstance(model, Model)
-    longest = max(settings.task.longest + 1, settings.search.max_length + 1)
-    spec = specification(model, min(longest, model.config.longest) if model.config.positions == "learned" else longest)
-    spec.register_source_vocabulary(task.source.tokens())
-    spec.register_target_vocabulary(task.target.tokens())
-    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = (SPECIALS[i] for i in (UNKNOWN, START, END))
+    module, task, settings = model.module, model.task, model.run.settings
+    assert isinstance(module, Model)
+    assert settings.search is not None
+    source, target = task.reader.tokenizer, task.writer.tokenizer
+    longest = max(settings.reader.max_length + 1, settings.search.max_length + 1)
+    if module.config.positions == "learned":
+        longest = min(longest, module.config.max_positions)
+    spec = specification(module, target.vocabulary, longest)
+    spec.register_source_vocabulary(source.tokens())
+    spec.register_target_vocabulary(target.tokens())
+    known, names = target.vocabulary, target.tokens()
+    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = (
+        names[index] for index in (known.unknown, known.start, known.end)
+    )
     # Of a run that writes several languages, the language's token is given as the target's prefix.
-    spec.config.decoder_start_token = SPECIALS[START] if task.config.starts == "one" else None
-    spec.config.add_source_eos = task.config.source_ends == "end"
+    spec.config.decoder_start_token = names[known.start] if task.writer.config.start == "one" else None
+    spec.config.add_source_eos = task.reader.config.append_end
     spec.validate()
     spec.optimize()
     spec.save(str(out))
 
 
-def specification(model: Model, longest: int) -> Any:
-    """The model's weights in their places, with positions for so many tokens; vocabularies and names are missing yet."""
+def specification(model: Model, target: Vocabulary, longest: int) -> Any:
+    """The parameters in their places, with positions for so many tokens; vocabularies and names are missing yet."""
     spec = _sized(model.config)
-    _fill(spec, model, longest)
+    _fill(spec, model, target, longest)
     return spec
 
 
@@ -53,15 +69,15 @@ def _sized(config: Config) -> Any:
     activation = {"relu": Activation.RELU, "gelu": Activation.GELU, "swish": Activation.SWISH}[config.activation]
     layers = (config.encoder_layers, config.decoder_layers)
     none = config.final_norm == "none"
-    spec = TransformerSpec.from_config(layers, config.heads, pre_norm=True, no_final_norm=none, activation=activation)
+    spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=True, no_final_norm=none, activation=activation)
     spec.encoder.pre_norm = spec.decoder.pre_norm = config.norm == "pre"
     return spec
 
 
 @torch.no_grad()
-def _fill(spec: Any, model: Model, longest: int) -> None:
+def _fill(spec: Any, model: Model, target: Vocabulary, longest: int) -> None:
     for side, embedding in ((spec.encoder, model.source_embedding), (spec.decoder, model.target_embedding)):
-        scale = math.sqrt(model.config.width) if model.config.embedding_scale == "root" else 1.0
+        scale = math.sqrt(model.config.hidden_size) if model.config.embedding_scale == "root" else 1.0
         side.scale_embeddings = np.float32(scale)
         side.position_encodings.encodings = _array(model.positions(0, longest))
         place = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
@@ -70,16 +86,16 @@ def _fill(spec: Any, model: Model, longest: int) -> None:
         _norm(spec.encoder.layer_norm, model.encoder_norm)
         _norm(spec.decoder.layer_norm, model.decoder_norm)
     spec.decoder.projection.weight = _array(model.output.weight)
-    spec.decoder.projection.bias = _array(_biases(model))
+    spec.decoder.projection.bias = _array(_biases(model, target))
     for place, layer in zip((*spec.encoder.layer, *spec.decoder.layer), (*model.encoder, *model.decoder), strict=True):
         assert isinstance(layer, EncoderLayer | DecoderLayer)
         _layer(place, layer)
 
 
-def _biases(model: Model) -> Tensor:
-    """What is added to logits. A search of ours writes neither PAD nor START; here a bias must see to that."""
+def _biases(model: Model, target: Vocabulary) -> Tensor:
+    """What is added to logits. Our search is told which tokens are never written; here a bias must see to that."""
     biases = model.no_bias.clone() if model.config.output_bias == "none" else model.output.bias.clone()
-    biases[[PAD, START]] = NEVER
+    biases[list(target.banned)] = NEVER
     return biases
 
 
@@ -119,4 +135,4 @@ def _norm(spec: Any, layer: nn.Module) -> None:
 
 
 def _array(tensor: Tensor) -> Any:
-    return tensor.detach().float().contiguous().numpy()
+    return tensor.detach().float().cpu().contiguous().numpy()

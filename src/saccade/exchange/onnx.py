@@ -3,56 +3,107 @@
     encoder: source (B, K), lengths (B) -> memory (B, K, D)
     decoder: written (B, T), memory (B, K, D), lengths (B) -> logits (B, V)
 
-`written` begins with the start; all integers are 64 bits wide. `saccade.json` holds vocabularies and special ids.
+Both are traces of the model itself. `written` begins with the start; all integers are 64 bits wide. `saccade.json` holds
+vocabularies and special ids.
 """
 
 import contextlib
+import copy
 import io
 import json
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from saccade.data.tokenizers import END, PAD, START, UNKNOWN
-from saccade.exchange.plain import Reader, Writer
+from saccade.data.tokenizers import Tokenizer
+from saccade.layers.position_embeddings import Learned
 from saccade.systems.transformer import Model
-from saccade.training.trained import Trained
+from saccade.trained import TrainedModel
 
+SYSTEM = "transformer"
+NEEDED = {
+    "model.score": "scaled_dot",
+    "model.normalize": "softmax",
+    "model.mask": "none",
+    "model.mixer": "attention",
+}
+MODULES, EXTRA = ("onnx", "onnxscript"), "onnx"
 OPSET = 18
 
 
-def export(trained: Trained, out: Path) -> None:
+class EncoderGraph(nn.Module):
+    """Shapes: source (B, K), lengths (B) -> memory (B, K, D)"""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, source: Tensor, lengths: Tensor) -> Tensor:
+        return self.model.encode(source, lengths)
+
+
+class DecoderGraph(nn.Module):
+    """Shapes: written (B, T), memory (B, K, D), lengths (B) -> logits (B, V) of the next token"""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, written: Tensor, memory: Tensor, lengths: Tensor) -> Tensor:
+        x = self.model.decode(written, memory, lengths)[:, -1]
+        logits: Tensor = self.model.output(self.model.decoder_norm(x))
+        return logits
+
+
+def write(model: TrainedModel, out: Path) -> None:
     """Both graphs, and what is needed to use them."""
-    model, task, settings = trained.model, trained.task, trained.run.settings
-    assert isinstance(model, Model)
-    longest = max(settings.task.longest + 1, settings.search.max_length + 1)
-    if model.config.positions == "learned":
-        longest = min(longest, model.config.longest)
-    source, lengths = torch.full((2, 5), UNKNOWN), torch.tensor([5, 3])
-    written, memory = torch.full((2, 3), START), torch.zeros(2, 5, model.config.width)
-    batch, places, steps = (torch.export.Dim(name, min=1) for name in ("batch", "places", "steps"))
+    task, settings = model.task, model.run.settings
+    assert isinstance(model.module, Model)
+    assert settings.search is not None
+    longest = max(settings.reader.max_length + 1, settings.search.max_length + 1)
+    if model.module.config.positions == "learned":
+        longest = min(longest, model.module.config.max_positions)
+    traced = with_table(model.module, longest)
+    source, target = task.reader.tokenizer, task.writer.tokenizer
+    read, lengths = torch.full((2, 5), source.vocabulary.end), torch.tensor([5, 3])
+    written, memory = torch.full((2, 3), target.vocabulary.start), torch.zeros(2, 5, traced.config.hidden_size)
+    batch = torch.export.Dim("batch", min=1)
+    places, steps = (torch.export.Dim(name, min=1, max=longest) for name in ("places", "steps"))
     reads, seen = {0: batch, 1: places}, {0: batch}
     with _quietly():
-        _save(
-            Reader(model, longest), {"source": (source, reads), "lengths": (lengths, seen)}, "memory", out / "encoder.onnx"
-        )
+        given = {"source": (read, reads), "lengths": (lengths, seen)}
+        _save(EncoderGraph(traced), given, "memory", out / "encoder.onnx")
         given = {"written": (written, {0: batch, 1: steps}), "memory": (memory, reads), "lengths": (lengths, seen)}
-        _save(Writer(model, longest), given, "logits", out / "decoder.onnx")
+        _save(DecoderGraph(traced), given, "logits", out / "decoder.onnx")
     facts = {
         "opset": OPSET,
-        "longest": longest,
-        "special": {"pad": PAD, "start": START, "end": END, "unknown": UNKNOWN},
-        "never_written": [PAD, START],
-        "source_ends": task.config.source_ends,
-        "source": task.source.tokens(),
-        "target": task.target.tokens(),
+        "max_length": longest,
+        "append_end": task.reader.config.append_end,
+        "source": vocabulary_facts(source),
+        "target": vocabulary_facts(target),
     }
     (out / "saccade.json").write_text(json.dumps(facts, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def with_table(model: Model, longest: int) -> Model:
+    """A copy on the CPU whose positions are a table of so many rows: a trace cannot make more of them later."""
+    copied = copy.deepcopy(model).cpu().eval()
+    table = Learned(model.config.hidden_size, longest)
+    table.table = nn.Parameter(copied.positions(0, longest).detach().clone(), requires_grad=False)
+    copied.positions = table
+    return copied
+
+
+def vocabulary_facts(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The tokens by their ids, the special ids, and those that are never written."""
+    known = tokenizer.vocabulary
+    return {**asdict(known), "banned": list(known.banned), "tokens": tokenizer.tokens()}
 
 
 def _save(part: nn.Module, given: Mapping[str, tuple[Tensor, Mapping[int, Any]]], output: str, path: Path) -> None:

@@ -27,7 +27,7 @@ LONGEST_VARINT = 63  # bits
 
 
 @dataclass
-class Model:
+class PieceModel:
     """What a file says: pieces with their log-probabilities and types, and how texts are normalized first."""
 
     pieces: list[tuple[str, float, int]] = field(default_factory=list)
@@ -55,7 +55,7 @@ def backend(path: Path) -> Backend:
         raise DataError(f"{path}: expected rules and scores of sentencepiece ({reason}); fix: download it again") from None
 
 
-def _built(model: Model) -> Backend:
+def _built(model: PieceModel) -> Backend:
     found = Backend(models.Unigram(_scored(model), 0, any(kind == BYTE for _, _, kind in model.pieces)))
     steps: list[normalizers.Normalizer] = [normalizers.Precompiled(model.characters)] if model.characters else []
     if model.squeeze:
@@ -71,7 +71,7 @@ def _built(model: Model) -> Backend:
     return found
 
 
-def _scored(model: Model) -> list[tuple[str, float]]:
+def _scored(model: PieceModel) -> list[tuple[str, float]]:
     """Pieces and scores; one of the user's own scores about as many of the best pieces as it has letters."""
     best = max((score for _, score, kind in model.pieces if kind == NORMAL), default=0.0)
     scores = {
@@ -82,8 +82,8 @@ def _scored(model: Model) -> list[tuple[str, float]]:
     return [(NOBODY, 0.0), *scores.items()]
 
 
-def _model(data: bytes) -> Model:
-    model = Model()
+def _model(data: bytes) -> PieceModel:
+    model = PieceModel()
     for number, value in _fields(data):
         if number == 1:
             model.pieces.append(_piece(value))

@@ -34,7 +34,7 @@ class Row:
     seeds: Count = 0
     "How often it is trained, where that is not the table's number; --seeds is stronger."
     fold: str = ""
-    "A setting that counts with the seeds, such as data.fold: every seed is then judged on another part of the data."
+    "A setting that counts with the seeds, such as data.fold: every seed is then tested on another part of the data."
     part: str = "all"
     "Which examples' score is shown: all, or those of one group, such as a language."
     paper: str | int | float = ""

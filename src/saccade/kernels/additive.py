@@ -2,7 +2,7 @@
 
 `additive_scores` is a torch operator: autograd, `torch.compile` and fake tensors see one node. Its meaning is
 `scores_definition` and `gradients_definition` below, plain torch in blocks; float32 on the CPU runs the same sums in
-`saccade.kernels.compiled`.
+`saccade.kernels.loops.additive_loops`.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 One pass over the keys, no Q×K matrix, forward and backward. Distances are those of the vectors themselves: writing them as a
 dot product, as a fused kernel of attention wants it, costs digits, and for a few numbers a vector it is slower. Its meaning
-is `pool_definition`; float32 and float64 on the CPU run in `saccade.kernels.compiled_gaussian`.
+is `pool_definition`; float32 and float64 on the CPU run in `saccade.kernels.loops.gaussian_loops`.
 """
 
 import math
@@ -37,7 +37,7 @@ def gaussian_pool(
     All have the same leading dimensions. Ask `gaussian_on` first.
     """
     flat = (part.reshape(-1, *part.shape[-2:]) for part in (query, key, value))
-    return applied(_Pool, *flat, others).view(*query.shape[:-1], value.shape[-1])
+    return applied(_GaussianPool, *flat, others).view(*query.shape[:-1], value.shape[-1])
 
 
 def pool_definition(query: Tensor, key: Tensor, value: Tensor, others: bool = False) -> Tensor:
@@ -49,7 +49,7 @@ def pool_definition(query: Tensor, key: Tensor, value: Tensor, others: bool = Fa
     return scores.masked_fill(closed, -math.inf).softmax(-1).nan_to_num() @ value
 
 
-class _Pool(torch.autograd.Function):
+class _GaussianPool(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, others: bool) -> Tensor:
         context, level = query.new_empty(*query.shape[:2], value.shape[2]), query.new_empty(query.shape[:2])

@@ -1,7 +1,7 @@
 """Attention of many heads over short sequences, forward and backward, without copying heads apart.
 
 softmax(scale · q k') v with dropout of the weights; what is closed by a mask gets no weight, and a row with nothing open
-gives zeros. Its meaning is `pool_definition`; float32 on the CPU runs in `saccade.kernels.compiled_heads`.
+gives zeros. Its meaning is `pool_definition`; float32 on the CPU runs in `saccade.kernels.loops.head_loops`.
 """
 
 import math
@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade.kernels import chances
+from saccade.kernels import dropout_masks
 from saccade.kernels.function import applied, differentiable_by, keep, kept
-from saccade.kernels.panels import COLUMNS
+from saccade.kernels.packed_weights import COLUMNS
 from saccade.kernels.runtime import kernels_on, run
 
 Drops = tuple[np.uint64, np.uint32, np.float32]
@@ -126,7 +126,7 @@ def _drops(dropout: float) -> Drops:
     """A seed from torch's generator, the limit below which a chance drops a weight, and the factor of what is left."""
     if dropout <= 0:
         return NO_DROPS
-    seed, (limit, factor) = int(torch.empty((), dtype=torch.int64).random_()), chances.rounded(dropout)
+    seed, (limit, factor) = int(torch.empty((), dtype=torch.int64).random_()), dropout_masks.rounded(dropout)
     return np.uint64(seed), np.uint32(limit), np.float32(factor)
 
 
@@ -140,7 +140,7 @@ def _kept(weights: Tensor, drops: Drops) -> Tensor:
 
 
 def _hash(x: Tensor) -> Tensor:
-    """A round of the hash of `compiled_heads`, on 32 bits in 64."""
+    """A round of the hash of `head_loops`, on 32 bits in 64."""
     x = x & WORD
     x = ((x ^ (x >> 16)) * 0x7FEB352D) & WORD
     x = ((x ^ (x >> 15)) * 0x846CA68B) & WORD

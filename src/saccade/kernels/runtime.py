@@ -22,17 +22,17 @@ from torch.autograd import forward_ad
 
 # Which module has a kernel: only what is called is imported and compiled.
 KERNELS = {
-    "compiled": ("tanh", "additive_forward", "additive_backward"),
-    "compiled_beams": ("beams_forward",),
-    "compiled_cells": ("gru_forward", "gru_backward", "lstm_forward", "lstm_backward"),
-    "compiled_gaussian": ("gaussian_pool", "gaussian_pull"),
-    "compiled_graph": ("graph_forward", "graph_backward"),
-    "compiled_heads": ("heads_forward", "heads_backward"),
-    "compiled_pool": ("pool_forward", "pool_backward"),
-    "compiled_products": ("product", "pack", "byte_product", "round_rows"),
-    "compiled_skip_gram": ("skip_gram",),
-    "compiled_softmax": ("log_softmax", "cross_entropy"),
-    "compiled_sparse": ("gather_rows",),
+    "additive_loops": ("tanh", "additive_forward", "additive_backward"),
+    "beam_loops": ("beams_forward",),
+    "cell_loops": ("gru_forward", "gru_backward", "lstm_forward", "lstm_backward"),
+    "gaussian_loops": ("gaussian_pool", "gaussian_pull"),
+    "edge_loops": ("graph_forward", "graph_backward"),
+    "head_loops": ("heads_forward", "heads_backward"),
+    "pool_loops": ("pool_forward", "pool_backward"),
+    "product_loops": ("product", "pack", "byte_product", "round_rows"),
+    "skip_gram_loops": ("skip_gram",),
+    "softmax_loops": ("log_softmax", "cross_entropy"),
+    "sparse_loops": ("gather_rows",),
 }
 
 _KEYS: Any = torch._C._TorchDispatchModeKey
@@ -107,7 +107,7 @@ def compiled(name: str) -> Callable[..., None]:
     with _lock:
         home = next(home for home, names in KERNELS.items() if name in names)
         _listen()
-        function: Callable[..., None] = getattr(importlib.import_module(f"saccade.kernels.{home}"), name)
+        function: Callable[..., None] = getattr(importlib.import_module(f"saccade.kernels.loops.{home}"), name)
         return function
 
 
@@ -116,7 +116,7 @@ def _listen() -> None:
     """Pass on what Numba tells of compiling; a kernel that it finds in its cache is not compiled."""
     from numba.core import event
 
-    class Compiling(event.Listener):
+    class CompileListener(event.Listener):
         """Kernels only: their parts are compiled on the way."""
 
         def on_start(self, event: Any) -> None:
@@ -132,7 +132,7 @@ def _listen() -> None:
                 for listener in list(_listeners) or [_say]:
                     listener(function.__name__, seconds)
 
-    event.register("numba:compile", Compiling())
+    event.register("numba:compile", CompileListener())
 
 
 def run(name: str, *arrays: object) -> None:
@@ -149,7 +149,7 @@ def run(name: str, *arrays: object) -> None:
 
 @cache
 def _team(threads: int) -> tuple[int, int]:
-    from saccade.kernels.jit import team
+    from saccade.kernels.loops.jit import team
 
     return team(threads)
 
@@ -157,7 +157,7 @@ def _team(threads: int) -> tuple[int, int]:
 @cache
 def _layer_is_safe() -> bool:
     """Whether several Python threads may call at once: OpenMP and TBB allow it, the work queue aborts the process."""
-    from saccade.kernels.jit import thread_layer
+    from saccade.kernels.loops.jit import thread_layer
 
     with _lock:
         return thread_layer() in ("omp", "tbb")

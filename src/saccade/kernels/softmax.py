@@ -1,6 +1,6 @@
 """Softmax of rows of logits in their place, and its cross-entropy with its gradient: one pass over memory instead of five.
 
-Its meaning is `cross_entropy_definition`; float32 on the CPU runs in `saccade.kernels.compiled_softmax`.
+Its meaning is `cross_entropy_definition`; float32 on the CPU runs in `saccade.kernels.loops.softmax_loops`.
 """
 
 import numpy as np

@@ -15,12 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.attention import Attended, Mask, Normalizer, Perceptron, Score, Softmax, attend, lengths, looks
+from saccade.attention.call import AttentionCall
 from saccade.attention.live import live
-from saccade.attention.scene import Scene
 from saccade.attention.score import Prepared
-from saccade.kernels import cells, pooling_on, writer
+from saccade.kernels import pooling_on, recurrent_cells
+from saccade.kernels.decoder_steps import DecoderWeights, decode
 from saccade.layers.recurrent import Stack, cell_named, reset
-from saccade.layers.repeated import Repeated
+from saccade.layers.repeated_linear import RepeatedLinear
 
 # What queries (B, Q, D) at the steps (Q) may see of sources of these lengths (B), beside their padding.
 Window = Callable[[Tensor, Tensor, Tensor], Mask]
@@ -99,7 +100,7 @@ def query_map_for(score: Score, query_width: int, key_width: int) -> nn.Module:
 
 
 def once(weight: Tensor) -> Map:
-    """A plain product; `Repeated.map` is the same for the steps of a loop."""
+    """A plain product; `RepeatedLinear.map` is the same for the steps of a loop."""
 
     def product(x: Tensor, add: Tensor | None = None) -> Tensor:
         return F.linear(x, weight, add) if add is None or add.dim() == 1 else F.linear(x, weight) + add
@@ -213,12 +214,12 @@ class LastStateDecoder(AttentiveDecoder):
         context = attended.context.flatten(0, 1)
         if gate is not None and self.gate is not None:
             context = torch.sigmoid(gate(hidden, self.gate.bias)) * context
-        following = cells.step(self.cell, tell(context, gates), carry(hidden, self.state_bias), state)
+        following = recurrent_cells.step(self.cell, tell(context, gates), carry(hidden, self.state_bias), state)
         return following, context, attended
 
     def _loop(self, gates: Float[Tensor, "T B G"], annotations: Annotations, start: Float[Tensor, "B S"]) -> Decoded:
         """All steps, for any score and normalizer."""
-        repeated = [None if weight is None else Repeated(weight) for weight in self._weights()]
+        repeated = [None if weight is None else RepeatedLinear(weight) for weight in self._weights()]
         state, states, contexts = start, [], []
         for each in repeated:
             state = state if each is None else each.begin(state)
@@ -243,11 +244,11 @@ class LastStateDecoder(AttentiveDecoder):
         seen = annotations.lengths
         open_ = torch.ones(keys.shape[:2], dtype=torch.bool) if seen is None else live(seen, keys.shape[1])
         query = self.score.query_weight()
-        weights = writer.Weights(query, self.score.vector, self.context_weight, self.state_weight, self.state_bias)
-        written = writer.write(self.cell, gates, start, keys, values, open_, weights)
-        scene = Scene(written.queries.squeeze(2).transpose(0, 1), keys, self.score, annotations.mask, self.normalize)
-        looks.record(Attended(written.contexts.transpose(0, 1), scene))
-        return Decoded(self.hidden(written.states), written.contexts)
+        weights = DecoderWeights(query, self.score.vector, self.context_weight, self.state_weight, self.state_bias)
+        states, contexts, queries = decode(self.cell, gates, start, keys, values, open_, weights)
+        call = AttentionCall(queries.squeeze(2).transpose(0, 1), keys, self.score, annotations.mask, self.normalize)
+        looks.record(Attended(contexts.transpose(0, 1), call))
+        return Decoded(self.hidden(states), contexts)
 
 
 class NewStateDecoder(AttentiveDecoder):
@@ -308,7 +309,7 @@ class NewStateDecoder(AttentiveDecoder):
         for index, layer in enumerate(self.layers.recurrent()):
             x = maps.inputs[index](x, layer.input_bias if index else add)
             a = maps.states[index](states[index][:, : self.hidden_size], layer.state_bias)
-            states[index] = cells.step(self.layers.cell, x, a, states[index])
+            states[index] = recurrent_cells.step(self.layers.cell, x, a, states[index])
             hidden = states[index][:, : self.hidden_size]
             x = self.layers.dropout(hidden)
         projected = None if maps.ask is None else maps.ask(hidden, None)
@@ -323,9 +324,9 @@ class NewStateDecoder(AttentiveDecoder):
         """All steps, one after the other, each fed with the output of the one before."""
         layers, weight = self.layers.recurrent(), self.score.query_weight()
         word_weight, fed_weight = layers[0].input_weight.split((words.shape[-1], self.hidden_size), 1)
-        inputs = [Repeated(fed_weight), *(Repeated(layer.input_weight) for layer in layers[1:])]
-        carries = [Repeated(layer.state_weight) for layer in layers]
-        ask, combine = None if weight is None else Repeated(weight), Repeated(self.combine.weight)
+        inputs = [RepeatedLinear(fed_weight), *(RepeatedLinear(layer.input_weight) for layer in layers[1:])]
+        carries = [RepeatedLinear(layer.state_weight) for layer in layers]
+        ask, combine = None if weight is None else RepeatedLinear(weight), RepeatedLinear(self.combine.weight)
         # Each map begins at a state that all its inputs depend on: what is above the bottom layer, at that layer's.
         states = [repeated.begin(first) for repeated, first in zip(carries, start.unbind(1), strict=True)]
         for repeated in (*inputs[1:], combine, ask):

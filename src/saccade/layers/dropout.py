@@ -22,7 +22,7 @@ class Dropout(nn.Module):
 
 class WordDropout(nn.Module):
     """Reads so many words as `unknown` in training. Else nothing would teach what to make of words that were never seen,
-    where each word to learn from is known.
+    where each training word is known.
 
     Shapes: words (B, K) -> (B, K)
     """

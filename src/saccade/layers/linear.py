@@ -13,20 +13,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.kernels.panels import Panels, laid_out, panels_on, rounded, times
+from saccade.kernels.packed_weights import PackedWeight, laid_out, panels_on, rounded, times
 from saccade.kernels.runtime import traced
 
 Precision = Literal["float32", "int8"]
 
 
 class _Store:
-    """Panels of maps that were asked for, and the maps themselves, so that nobody takes their place."""
+    """Packed weights of maps that were asked for, and the maps themselves, so that nobody takes their place."""
 
     def __init__(self, precision: Precision) -> None:
         self.make = laid_out if precision == "float32" else rounded
-        self.kept: dict[tuple[int, ...], tuple[Panels, Sequence[nn.Linear]]] = {}
+        self.kept: dict[tuple[int, ...], tuple[PackedWeight, Sequence[nn.Linear]]] = {}
 
-    def of(self, maps: Sequence[nn.Linear]) -> Panels:
+    def of(self, maps: Sequence[nn.Linear]) -> PackedWeight:
         key = tuple(id(layer.weight) for layer in maps)
         if key not in self.kept:
             self.kept[key] = (self.make(*joined(maps)), maps)
@@ -57,7 +57,7 @@ def joined(maps: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
     return torch.cat([layer.weight for layer in maps]), bias
 
 
-def resting(maps: Sequence[nn.Linear], x: Tensor) -> Panels | None:
+def resting(maps: Sequence[nn.Linear], x: Tensor) -> PackedWeight | None:
     """The panels of these maps of x, if weights are at rest and no gradient is wanted."""
     if traced() or torch.is_grad_enabled():  # first: torch cannot trace a context variable
         return None

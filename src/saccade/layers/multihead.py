@@ -16,7 +16,7 @@ from saccade.attention.quarantine import clean
 from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
 from saccade.kernels.beams import beams_on, pool_beams
-from saccade.kernels.panels import times
+from saccade.kernels.packed_weights import times
 from saccade.layers.cache import KeyValueCache, KeyValues, Past
 from saccade.layers.linear import Linear, joined, resting
 

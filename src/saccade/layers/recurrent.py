@@ -7,11 +7,11 @@ from torch.nn import functional as F
 
 from saccade.attention.operator import check_dropout
 from saccade.errors import UnknownName
-from saccade.kernels import cells
-from saccade.kernels.cells import CELLS, Cell, sequence
+from saccade.kernels import recurrent_cells
+from saccade.kernels.recurrent_cells import CELLS, RecurrentCell, sequence
 
 
-def cell_named(name: str) -> Cell:
+def cell_named(name: str) -> RecurrentCell:
     """The kind of cell of this name."""
     if name not in CELLS:
         raise UnknownName("cell", name, CELLS)
@@ -120,7 +120,7 @@ class Stack(nn.Module):
             below = self.dropout(following[-1][:, : self.hidden]) if index else x.flatten(0, 1)
             gates = F.linear(below, layer.input_weight, layer.input_bias)
             a = F.linear(state[:, : self.hidden], layer.state_weight, layer.state_bias)
-            following.append(cells.step(self.cell, gates, a, state))
+            following.append(recurrent_cells.step(self.cell, gates, a, state))
         return torch.stack(following, 1).view(*states.shape)
 
     def top(self, states: Float[Tensor, "... L S"]) -> Float[Tensor, "... _"]:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from saccade.config import Amount, Count, Positive, Rate
 from saccade.errors import DataError
-from saccade.kernels.skip_gram import descend
+from saccade.kernels.negative_sampling import descend
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

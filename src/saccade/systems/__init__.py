@@ -1,5 +1,5 @@
 """One file per paper. A system's name is its module's name; its module holds `Config`, `Model` and `TASK`; and
-`attends(config)`, where not every config weighs things against each other.
+`attends(config)`, where not every config has attention.
 
 Importing this package imports no system, and so no torch.
 """
@@ -31,7 +31,7 @@ def load(name: str) -> ModuleType:
 
 
 def attends(name: str, config: Any) -> bool:
-    """Whether there is anything to see: a system that weighs all alike, or nothing at all, has no attention to show."""
+    """Whether there is attention to show: a system may pool all items alike."""
     ask = getattr(load(name), "attends", None)
     return True if ask is None else bool(ask(config))
 

@@ -18,7 +18,7 @@ from saccade.data.tensors import FAR, AspectInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
-from saccade.layers.words import WordVectors
+from saccade.layers.word_embedding import WordVectors
 from saccade.systems.system import Labeler
 
 READS, WRITES = "aspect", "label"
@@ -30,9 +30,9 @@ class Config:
     """Sizes."""
 
     embedding_size: Positive = 100
-    "Width of the vectors of words, and so of an aspect, which is the mean of its words."
+    "Embedding size: of word vectors, and so of an aspect, which is the mean of its words."
     hidden_size: Positive = 64
-    "Width of the LSTM, and of the layer that weighs words."
+    "Hidden size of the LSTM, and of the layer that scores words."
     near: Count = 0
     "Words to each side of the aspect whose distance counts, by a learned number in the score; 0: none, as in the paper."
     normalize: str = "softmax"
@@ -42,7 +42,7 @@ class Config:
     letter_dropout: Share = 0.5
     "Share of the runs of letters (task.spelling) that are not read in training."
     dropout: Share = 0.5
-    "Share of the numbers struck out of words' vectors and of the pooled text in training."
+    "Dropout of word vectors and of the pooled text."
 
 
 class Nearness(nn.Module):
@@ -69,7 +69,7 @@ class KeyBias(nn.Module):
         self.bias = bias
 
     def forward(self, at: Positions) -> Tensor:
-        return at.choose(self.bias[..., at.key])
+        return at.select(self.bias[..., at.key])
 
 
 class AspectPool(nn.Module):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from saccade.config import Positive, Share
 from saccade.data.tensors import BagInput
-from saccade.layers.instances import lenet, perceptron
+from saccade.layers.image_encoders import lenet, perceptron
 from saccade.layers.pooling import BagAttention, GatedBagAttention, bag_maxima, bag_means
 from saccade.systems.system import BatchLook, Labeler, RaggedLook, Recorded
 
@@ -29,13 +29,13 @@ class Config:
     pool: Literal["attention", "gated", "mean", "max"] = "attention"
     "attention: w'tanh(Vx); gated: that times a gate; mean, max: the controls that weigh nothing."
     attention_size: Positive = 64
-    "Width of the layer that weighs instances."
+    "Size of the layer that scores instances."
     hidden_sizes: tuple[int, ...] = (256, 128, 64)
     "Layers that read a row of features; of pictures, the last number is the width after LeNet's two convolutions."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
     dropout: Share = 0.5
-    "Share of the numbers struck out after each linear layer in training."
+    "Dropout after each linear layer."
 
 
 def attends(config: Config) -> bool:

@@ -32,7 +32,7 @@ class Config:
     features: Literal["vectors", "binary"] = "vectors"
     "vectors: each word has a learned vector; binary: a weight for each label, counted once however often a word comes."
     embedding_size: Positive = 100
-    "Width of the vectors."
+    "Embedding size."
     ngrams: Literal[1, 2, 3] = 1
     "Longest run of words that is a feature of its own."
     buckets: Positive = 100_000
@@ -42,9 +42,9 @@ class Config:
     hidden_size: Count = 0
     "Width of a layer between them and the label (Iyyer's deep averaging); 0: none."
     word_dropout: Share = 0.0
-    "Share of the words struck out of a text in training."
+    "Word dropout: share of the words left out of a text in training."
     dropout: Share = 0.3
-    "Share of the numbers struck out of the pooled text in training."
+    "Dropout of the pooled text."
 
     def __post_init__(self) -> None:
         if self.features == "binary" and self.hidden_size:
@@ -82,7 +82,7 @@ class Model(Labeler):
         return logits
 
     def features(self, input: WordsInput) -> tuple[Int[Tensor, "B F"], Float[Tensor, "B F"]]:
-        """The numbers of all features, and how much each counts; 0 for padding and what is struck out."""
+        """The numbers of all features, and how much each counts; 0 for padding and what dropout takes."""
         there = live(input.lengths, input.tokens.shape[1])
         found, counted = [input.tokens], [there]
         run = input.tokens

@@ -31,17 +31,17 @@ class Config:
     """Sizes and parts of the model; the paper's are embedding=620, hidden=1000, readout=500."""
 
     embedding_size: Positive = 256
-    "Width of a token's vector."
+    "Embedding size."
     hidden_size: Positive = 256
-    "Width of the writer's state, and of the reader's in each direction."
+    "Hidden size of the decoder, and of the encoder in each direction."
     readout_size: Count = 128
     "Width of the layer before the output (maxout of pairs); 0: none, the output reads the state alone."
     readout_reads: Literal["new", "last"] = "new"
     "The state that this layer reads: the one that has seen the context, or the one before it, as in the paper's appendix."
     cell: Literal["gru", "lstm"] = "gru"
-    "The recurrent unit, of reader and writer."
+    "The recurrent unit of encoder and decoder."
     num_layers: Positive = 1
-    "Layers of the reader."
+    "Number of encoder layers."
     directions: Literal[1, 2] = 2
     "1: the reader goes forward only. 2: also backward."
     score: str = "additive"
@@ -51,7 +51,7 @@ class Config:
     max_positions: Positive = 200
     "Longest source that the location score can look at; other scores have no limit."
     dropout: Share = 0.0
-    "Share of embedding and readout numbers struck out in training."
+    "Dropout of embeddings and of the readout layer."
 
 
 @dataclass(frozen=True)

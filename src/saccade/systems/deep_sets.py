@@ -16,9 +16,9 @@ from torch.nn import functional as F
 from saccade.config import Count, Positive
 from saccade.data.tensors import BagInput, Batch
 from saccade.data.tokenizers import Vocabulary
-from saccade.layers.instances import lenet
+from saccade.layers.image_encoders import lenet
 from saccade.layers.recurrent import RecurrentReader
-from saccade.layers.sets import in_rows, pool_named
+from saccade.layers.set_layers import in_rows, pool_named
 from saccade.systems.system import Output, System
 
 READS, WRITES = "set", "number"

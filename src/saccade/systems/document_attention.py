@@ -18,7 +18,7 @@ from saccade.data.tensors import WordsInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import AttentionPool, mean
 from saccade.layers.recurrent import RecurrentReader
-from saccade.layers.words import WordVectors
+from saccade.layers.word_embedding import WordVectors
 from saccade.systems.system import Labeler
 
 READS, WRITES = "words", "label"
@@ -30,11 +30,11 @@ class Config:
     """Sizes, and who asks."""
 
     embedding_size: Positive = 100
-    "Width of the vectors of words."
+    "Embedding size."
     encoder: Literal["none", "gru"] = "none"
     "none: words stand by themselves, and their order does not matter; gru: each is read with its neighbors."
     hidden_size: Positive = 64
-    "Width of the GRU in each direction, and of the layer that weighs words."
+    "Hidden size of the GRU in each direction, and of the layer that scores words."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words count by their weights; mean: all alike, the control."
     query: Literal["learned", "context"] = "learned"
@@ -46,7 +46,7 @@ class Config:
     letter_dropout: Share = 0.5
     "Share of the runs of letters (task.spelling) that are not read in training."
     dropout: Share = 0.3
-    "Share of the numbers struck out of words' vectors and of the pooled text in training."
+    "Dropout of word vectors and of the pooled text."
 
 
 def attends(config: Config) -> bool:

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from saccade.config import Positive, Share
 from saccade.data.tensors import NodeInput
-from saccade.layers.graph import GATConv, drop_features
+from saccade.layers.gat_conv import GATConv, drop_features
 from saccade.systems.system import BatchLook, EdgeLook, Labeler, Recorded
 
 READS, WRITES = "node", "label"
@@ -35,7 +35,7 @@ class Config:
     negative_slope: Share = 0.2
     "Of LeakyReLU below 0, in the score."
     dropout: Share = 0.6
-    "Share of features, of weights between nodes, and of what neighbors give, that is struck out in training."
+    "Dropout of features, of attention weights, and of what neighbors give."
 
 
 class Model(Labeler):

@@ -26,7 +26,7 @@ from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import MultiHeadAttention, StepOutput
-from saccade.layers.positions import Learned
+from saccade.layers.position_embeddings import Learned
 from saccade.layers.transformer import EncoderLayer, SelfAttention
 from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import Output, System

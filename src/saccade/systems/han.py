@@ -33,17 +33,17 @@ class Config:
     """Sizes, and how words and sentences are pooled."""
 
     embedding_size: Positive = 100
-    "Width of the vectors of words."
+    "Embedding size."
     hidden_size: Positive = 50
-    "Width of the GRUs in each direction."
+    "Hidden size of the GRUs in each direction."
     attention_size: Positive = 100
-    "Width of the layers that weigh words and sentences."
+    "Size of the layers that score words and sentences."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words and sentences count by their weights; mean: all alike, the control."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
     dropout: Share = 0.3
-    "Share of the numbers struck out of words, sentences and the pooled document in training."
+    "Dropout of words, sentences and the pooled document."
 
 
 def attends(config: Config) -> bool:

@@ -31,13 +31,13 @@ class Config:
     """Sizes and parts of the model; the paper's are embedding=1000, hidden=1000, layers=4, dropout=0.2."""
 
     embedding_size: Positive = 256
-    "Width of a token's vector."
+    "Embedding size."
     hidden_size: Positive = 256
-    "Width of the state of every layer, of reader and writer."
+    "Hidden size of every layer, of encoder and decoder."
     cell: Literal["lstm", "gru"] = "lstm"
-    "The recurrent unit, of reader and writer."
+    "The recurrent unit of encoder and decoder."
     num_layers: Positive = 1
-    "Layers of the reader, and as many of the writer."
+    "Number of encoder layers, and as many decoder layers."
     score: str = "general"
     "How a state and a place of the source are compared: any name of the catalog; the paper's concat is called additive."
     normalize: str = "softmax"
@@ -51,7 +51,7 @@ class Config:
     max_positions: Positive = 200
     "Longest source that the location score can look at; other scores have no limit."
     dropout: Share = 0.0
-    "Share of numbers of embeddings, between layers and before the output struck out in training."
+    "Dropout of embeddings, between layers and before the output."
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from saccade.config import Positive, Share
 from saccade.data.tensors import BagInput
 from saccade.errors import ShapeError
-from saccade.layers.sets import Equivariant, pool_named
+from saccade.layers.set_layers import Equivariant, pool_named
 from saccade.systems.system import BatchLook, Labeler, Recorded
 
 READS, WRITES = "bag", "label"
@@ -32,7 +32,7 @@ class Config:
     pool: Literal["max", "mean"] = "max"
     "What points have in common in each layer, and how they become one in the end."
     dropout: Share = 0.5
-    "Share of the numbers struck out of the pooled cloud, and before the label, in training."
+    "Dropout of the pooled cloud and before the label."
 
 
 def attends(config: Config) -> bool:

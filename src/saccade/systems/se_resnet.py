@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from saccade.config import Count, Positive, Share
 from saccade.data.tensors import PictureInput
 from saccade.errors import UsageError
-from saccade.layers.squeeze import SqueezeExcitation
+from saccade.layers.squeeze_excitation import SqueezeExcitation
 from saccade.systems.system import BatchLook, Labeler, Recorded
 
 READS, WRITES = "picture", "label"

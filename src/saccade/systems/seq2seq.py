@@ -29,17 +29,17 @@ class Config:
     """Sizes and parts of the model; the paper's are embedding=1000, hidden=1000, layers=4."""
 
     embedding_size: Positive = 256
-    "Width of a token's vector."
+    "Embedding size."
     hidden_size: Positive = 256
-    "Width of the state of every layer, of reader and writer."
+    "Hidden size of every layer, of encoder and decoder."
     cell: Literal["lstm", "gru"] = "lstm"
-    "The recurrent unit, of reader and writer."
+    "The recurrent unit of encoder and decoder."
     num_layers: Positive = 2
-    "Layers of the reader, and as many of the writer."
+    "Number of encoder layers, and as many decoder layers."
     order: Literal["forward", "reversed"] = "reversed"
     "reversed: the source is read from its last token to its first, so that its beginning is near the target's."
     dropout: Share = 0.0
-    "Share of embedding numbers, and of those between layers, struck out in training."
+    "Dropout of embeddings and between layers."
 
 
 def backwards(source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Int[Tensor, "B K"]:

@@ -28,13 +28,13 @@ class Config:
     """Sizes, and the margin."""
 
     embedding_size: Positive = 64
-    "Width of the words' vectors."
+    "Embedding size."
     margin: Rate = 1.0
     "By how much a word that belongs must score above one that does not."
     negatives: Positive = 1000
     "Words drawn for each batch that stand for all that do not belong."
     dropout: Share = 0.0
-    "Share of the numbers struck out of words' vectors in training."
+    "Dropout of word vectors."
 
 
 class Model(System):

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from saccade.attention import attend_edges, bags
 from saccade.config import Positive, Rate, Share
 from saccade.data.tensors import BagInput, Batch
-from saccade.layers.instances import lenet
+from saccade.layers.image_encoders import lenet
 from saccade.layers.pooling import bag_sums
-from saccade.layers.sets import Equivariant, owners
+from saccade.layers.set_layers import Equivariant, owners
 from saccade.systems.system import BatchLook, Output, RaggedLook, Recorded, System
 
 READS, WRITES = "bag", "item"
@@ -36,7 +36,7 @@ class Config:
     margin: Rate = 1.0
     "By how much the score of the odd one must be above that of every other."
     dropout: Share = 0.0
-    "Share of the numbers struck out before each layer in training."
+    "Dropout before each layer."
 
 
 class Model(System):

@@ -98,7 +98,7 @@ class System(nn.Module):
         return float(target.label_smoothing) if self.training else 0.0
 
     def looks(self, input: Any, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
-        """Where it looked while this output was computed, from what was recorded; nothing where it weighs nothing."""
+        """Where it looked while this output was computed, from what was recorded; nothing where it has no attention."""
         # What the system itself attends to on the way, the mean of all words say, is not what its parts chose.
         names = [name for name in recorded if name] or list(recorded)
         found = {name or "attention": recorded[name][-1].weights() for name in names}

@@ -25,13 +25,13 @@ from saccade.errors import UsageError
 from saccade.kernels.softmax import log_softmax_
 from saccade.layers.cache import KeyValues, Past
 from saccade.layers.convolution import Convolution
-from saccade.layers.cross_entropy import linear_cross_entropy
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.linear import Linear
 from saccade.layers.multihead import MultiHeadAttention, StepOutput
-from saccade.layers.positions import make_positions
-from saccade.layers.transformer import DecoderLayer, EncoderLayer, Mixer, SelfAttention
+from saccade.layers.position_embeddings import make_positions
+from saccade.layers.transformer_blocks import DecoderLayer, EncoderLayer, Mixer, SelfAttention
 from saccade.search.protocol import Keys, Step, StepLook
 from saccade.systems.system import BatchLook, Output, System
 
@@ -43,15 +43,15 @@ class Config:
     """Sizes and parts of the model; the defaults are the paper's base model."""
 
     hidden_size: Positive = 512
-    "Width of a token's vector, in all layers."
+    "Size of a token's vector in all layers."
     num_heads: Positive = 8
-    "Heads of every attention; the width is shared out to them."
+    "Number of attention heads; must divide hidden_size."
     intermediate_size: Positive = 2048
-    "Width inside the network of each position."
+    "Size of the feed-forward network's inner layer."
     encoder_layers: Positive = 6
-    "Layers that read."
+    "Number of encoder layers."
     decoder_layers: Positive = 6
-    "Layers that write."
+    "Number of decoder layers."
     norm: Literal["post", "pre"] = "post"
     "Layer norm behind each residual sum, as drawn in the paper, or before each part."
     final_norm: Literal["both", "none"] = "both"
@@ -59,7 +59,7 @@ class Config:
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
     "How a token knows its place; halves: all sines before all cosines."
     max_positions: Positive = 512
-    "Longest text that learned positions know; sinusoids have no limit."
+    "Maximum length for learned positions; sinusoids have no limit."
     embeddings: Literal["one", "output", "separate"] = "one"
     "one: source, target and output share their vectors (needs writer.share_tokenizer); output: target and output do."
     embedding_scale: Literal["root", "one"] = "root"
@@ -79,11 +79,11 @@ class Config:
     kernel_sizes: str = "3,7,15,31"
     "Sizes of the convolutions, layer by layer; the last one holds for all further layers."
     dropout: Share = 0.1
-    "Share of numbers struck out of embeddings and of what each part adds."
+    "Dropout of embeddings and of what each sublayer adds."
     attention_dropout: Share = 0.0
-    "Share of attention weights struck out."
+    "Dropout of attention weights."
     activation_dropout: Share = 0.0
-    "Share of numbers struck out inside the network of each position."
+    "Dropout inside the feed-forward network."
 
     def __post_init__(self) -> None:
         if self.hidden_size % self.num_heads:
@@ -233,17 +233,22 @@ class Model(System):
     def _writers(self) -> Sequence[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]
 
+    def decode(
+        self, tokens: Int[Tensor, "B T"], encoded: Float[Tensor, "B K D"], source_lengths: Int[Tensor, " B"]
+    ) -> Float[Tensor, "B T D"]:
+        """What the writer makes of every token, before the last norm."""
+        x = self._embedded(self.target_embedding, tokens)
+        seen = lengths(source_lengths)
+        for layer in self.decoder:
+            x = layer(x, encoded, seen)
+        return x
+
     def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
         input, target = batch.input, batch.target
-        encoded = self.encode(input.tokens, input.lengths)
-        x = self._embedded(self.target_embedding, target.before())
-        seen = lengths(input.lengths)
-        for layer in self.decoder:
-            x = layer(x, encoded, seen)
-        there = live(target.lengths, x.shape[1])
+        x = self.decode(target.before(), self.encode(input.tokens, input.lengths), input.lengths)
         # Nothing is predicted in the padding.
-        x, tokens = (x.flatten(0, 1), target.tokens.flatten()) if there.all() else (x[there], target.tokens[there])
+        x, tokens = live_rows(x, target.tokens, live(target.lengths, x.shape[1]))
         bias = self.no_bias if self.config.output_bias == "none" else self.output.bias
         smoothing = self.smoothing(target)
         loss = linear_cross_entropy(self.decoder_norm(x), self.output.weight, bias, tokens, smoothing)

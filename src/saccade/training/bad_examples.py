@@ -23,8 +23,8 @@ def fit_to_learn(kind: Any, splits: Any, settings: Any) -> Any:
 
 
 def learned(task: Any, splits: Any, settings: Any, note: Note) -> tuple[Any, Any]:
-    """What is learned from, encoded, and the data without bad examples if they are to be left out; else the first is an
-    error, also of what is only judged on: at the first validation it would be late."""
+    """The training data, encoded, and the data without bad examples if they are to be skipped; else the first is an
+    error, also in the validation and test data: at the first validation it would be late."""
     judged = {part: usable(task, getattr(splits, part), part, settings, note) for part in ("valid", "test")}
     try:
         return task.corpus(splits.train), replace(splits, **judged)

@@ -27,7 +27,7 @@ def html(trace: Trace, look: str | None = None, head: int | None = None) -> str:
     """The page; `look` and `head` are what it shows first (the first look and the mean of its heads unless given)."""
     check_trace(trace)
     check_head(find_look(trace.scenes[0], look), head)
-    cells = sum(each.weights.size for scene in trace.scenes for each in scene.looks if each.weights is not None)
+    cells = sum(each.weights.size for scene in trace.scenes for each in scene.looks)
     if cells > MOST:
         raise UsageError(f"a page holds up to {MOST:,} weights, got {cells:,}; keep fewer scenes, looks or heads")
     style, script = _part("viewer.css"), "\n".join(['"use strict";', *map(_part, _scripts(trace))])
@@ -108,7 +108,7 @@ def _look(scene: Scene, look: Look) -> dict[str, Any]:
     """The look's names and axes, and its weights, if it has any; a path of glimpses is a matrix without columns."""
     axes, shape = list(scene.axes), scene.shape(look)
     named = {"name": _short(look.name), "queries": str(axes.index(look.queries)), "keys": str(axes.index(look.keys))}
-    if look.weights is None:
+    if look.places is not None:
         return {**named, "shape": [shape[0], 0], "bits": 8, "low": 0, "high": 0, "weights": [""]}
     if look.edges is None:
         return {**named, "shape": shape, **_packed(look.weights, float(look.weights.min()), shape)}

@@ -48,7 +48,7 @@ def png(scene: Scene, look: str | None = None, head: int | None = None, scale: i
 
 def _prepared(scene: Scene, look: str | None, head: int | None, *, blank: str = "␣") -> tuple[Drawing, Figure]:
     check(scene)
-    found = find_look(scene, look)
-    check_head(found, head)
-    drawing = drawing_of(scene, found)
-    return drawing, Figure(scene, found, head, blank, drawing.axes)
+    named = find_look(scene, look)
+    check_head(named, head)
+    drawing = drawing_of(scene, named)
+    return drawing, Figure(scene, named, head, blank, drawing.axes)

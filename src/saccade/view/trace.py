@@ -14,6 +14,7 @@ from saccade.view.output.display_text import fit
 Weights = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 
+NO_WEIGHTS: Weights = np.zeros((0, 0, 0), dtype=np.float32)
 LARGEST_MATRIX = 50_000_000  # cells of a look of edges that are still drawn as a matrix
 
 
@@ -46,7 +47,7 @@ class Axis:
 class Look:
     """One attention between two axes of its scene: a matrix, a list of edges, or a path of boxes in an image.
 
-    Shapes: weights (heads, queries, keys); with edges (heads, E)
+    Shapes: weights (heads, queries, keys); with edges (heads, E); none with places
             edges (2, E), row 0 the key, row 1 the query, as in PyTorch Geometric
             places (steps, 4) or (steps, scales, 4): top row, left column, height and width in pixels of the keys' image
     """
@@ -54,13 +55,13 @@ class Look:
     name: str
     queries: str
     keys: str
-    weights: Weights | None = None
+    weights: Weights = field(default_factory=lambda: NO_WEIGHTS)
     edges: NDArray[np.int64] | None = None
     places: NDArray[np.float32] | None = None
 
     @property
     def heads(self) -> int:
-        return 1 if self.weights is None else len(self.weights)
+        return len(self.weights) if self.places is None else 1
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def check_head(look: Look, head: int | None) -> None:
 def matrix(scene: Scene, look: Look, head: int | None = None) -> NDArray[np.float64]:
     """The weights of a head, or the mean of all heads, as (queries, keys); parallel edges are added up."""
     check_head(look, head)
-    if look.weights is None:
+    if look.places is not None:
         raise UsageError(f"look {quoted(look.name)} is a path of glimpses: it has places, but no weights")
     values = look.weights.mean(axis=0, dtype=np.float64) if head is None else look.weights[head].astype(np.float64)
     if look.edges is None:
@@ -196,19 +197,17 @@ def _check_look(look: Look, scene: Scene) -> None:
         if name not in scene.axes:
             known = ", ".join(map(quoted, scene.axes)) or "none"
             raise DataError(f"{owner}: no axis is named {quoted(name)}; axes: {known}")
-    if (look.weights is None) == (look.places is None) or (look.edges is not None and look.places is not None):
-        given = [name for name in ("weights", "edges", "places") if getattr(look, name) is not None]
-        raise DataError(f"{owner}: expected weights, weights with edges, or places, got {' and '.join(given) or 'nothing'}")
     if look.places is not None:
+        if look.edges is not None or np.size(look.weights):
+            raise DataError(f"{owner}: expected either places or weights, got both")
         _check_places(owner, look.places, scene, look)
         return
     expected = _expected_shape(owner, look, scene)
     _check_finite(f"{owner}: expected weights", look.weights)
-    weights: Any = look.weights
-    if weights.shape[1:] != expected or weights.ndim < 2 or 0 in weights.shape:
+    if look.weights.shape[1:] != expected or 0 in look.weights.shape:
         names = ["queries", "keys"] if look.edges is None else ["edges"]
-        told = ", ".join(f"{max(1, size)} {name}" for size, name in zip(expected, names, strict=True))
-        raise DataError(f"{owner}: expected weights of shape (at least 1 head, {told}), got {weights.shape}")
+        shape = ", ".join(f"{max(1, size)} {name}" for size, name in zip(expected, names, strict=True))
+        raise DataError(f"{owner}: expected weights of shape (at least 1 head, {shape}), got {look.weights.shape}")
 
 
 def _expected_shape(owner: str, look: Look, scene: Scene) -> tuple[int, ...]:
@@ -230,8 +229,8 @@ def _check_places(owner: str, places: Any, scene: Scene, look: Look) -> None:
     _check_finite(f"{owner}: expected places", places)
     steps = len(scene.axes[look.queries].labels)
     if places.ndim not in (2, 3) or places.shape[0] != steps or places.shape[-1] != 4 or 0 in places.shape:
-        told = f"({max(1, steps)} steps, 4) or ({max(1, steps)} steps, scales, 4)"
-        raise DataError(f"{owner}: expected places of shape {told}, got {places.shape}")
+        shape = f"({max(1, steps)} steps, 4) or ({max(1, steps)} steps, scales, 4)"
+        raise DataError(f"{owner}: expected places of shape {shape}, got {places.shape}")
     if (places[..., 2:] <= 0).any():
         raise DataError(f"{owner}: expected places with heights and widths above 0, got {places[..., 2:].min():g}")
 

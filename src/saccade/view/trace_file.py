@@ -78,7 +78,8 @@ def _look_header(look: Look, keep: Keep) -> dict[str, Any]:
 
 def _kept(owner: Axis | Look, fields: tuple[str, ...], keep: Keep) -> dict[str, Any]:
     """What stands in the header for the arrays of an axis or a look."""
-    return {field: keep(field, getattr(owner, field)) for field in fields if getattr(owner, field) is not None}
+    arrays = {field: getattr(owner, field) for field in fields}
+    return {field: keep(field, array) for field, array in arrays.items() if array is not None and array.size}
 
 
 def load(path: str | Path) -> Trace:

@@ -1,10 +1,11 @@
-"""Terminal pictures: what is drawn, what fits, and what a hostile label cannot do."""
+"""Heat maps in the terminal and as SVG: what is drawn, what fits, and that labels are only text."""
 
 import io
 import re
 import subprocess
 import sys
 import unicodedata
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from saccade.view.charts.curve import curve
 from saccade.view.drawings import heatmap
 from saccade.view.output import display_text, scales
-from saccade.view.output.colors import ANCHORS, lightness, ramp
+from saccade.view.output.colors import hexadecimal, ramp
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = ["\x1b[31mred", "a\nb", "a\rb", "\u202egpj.exe", "\ud800", "\x00", "\u2028", "\x9b2J", "\ufffe"]
@@ -97,14 +97,6 @@ def test_any_matrix_can_be_drawn(weights: scales.Floats, color: bool, width: int
     assert all(columns(line) <= width for line in drawing.splitlines())
 
 
-def test_long_labels_are_cut() -> None:
-    assert display_text.fit("attention", 5) == "atte…"
-    assert display_text.fit("漢字漢字", 5) == "漢字…"
-    assert display_text.fit("e\u0301" * 3, 3) == "e\u0301" * 3
-    assert display_text.columns(display_text.fit("e" + "\u0301" * 10_000, 5)) <= 5
-    assert display_text.fit("néon", 10, ascii_only=True) == "n\\xe9on"
-
-
 @pytest.mark.parametrize("bad", [[1.0, 2.0], np.zeros((0, 3)), np.zeros((2, 2, 2))])
 def test_what_is_not_a_matrix_is_refused(bad: object) -> None:
     with pytest.raises(ValueError, match=r"expected a matrix .* got shape"):
@@ -144,46 +136,6 @@ def test_without_unicode_everything_is_ascii(monkeypatch: pytest.MonkeyPatch) ->
     output.encoding = "ascii"
     monkeypatch.setattr(sys, "stdout", output)
     assert heatmap.terminal(np.eye(300), rows=["é…" * 40] * 300, color=False, width=40).isascii()
-    drawing = curve([0, 1], [0, 1], [0, 0.5], [1, 0.2], color=False, width=40)
-    assert drawing.isascii()
-    assert drawing.count(".") >= 2
-    assert "*" in drawing
-
-
-def test_curve_shows_points_line_and_axes() -> None:
-    lines = curve([1, 2, 3], [1, 3, 2], [0, 4], [0, 4], color=False, width=60, height=10).splitlines()
-    assert len(lines) == 12
-    assert sum(line.count("•") for line in lines) == 3
-    assert any(0x2800 < ord(letter) <= 0x28FF for line in lines for letter in line)
-    assert lines[-1].split() == ["0", "1", "2", "3", "4"]
-    assert max(map(len, lines)) <= 60
-
-
-@given(arrays.arrays(np.float64, (4, 7)), st.integers(16, 90), st.booleans())
-def test_any_curve_can_be_drawn(numbers: scales.Floats, width: int, color: bool) -> None:
-    drawing = curve(*numbers, width=width, height=8, color=color)
-    assert all(columns(line) <= width for line in drawing.splitlines())
-
-
-def test_curve_refuses_sequences_of_two_lengths() -> None:
-    with pytest.raises(ValueError, match="expected x and y of one length, got shapes"):
-        curve([1, 2], [1], [0], [0])
-
-
-@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300), st.integers(2, 20))
-def test_ticks_are_few_and_inside(one: float, other: float, count: int) -> None:
-    low, high = sorted((one, other))
-    found = scales.ticks(low, high, count)
-    assert len(found) <= count + 1
-    slack = 0.005 * (high - low) + 1e-9 * max(abs(low), abs(high))
-    assert np.all((found >= low - slack) & (found <= high + slack))
-    assert len(found) > 1 or high - low < 1e-290
-
-
-def test_ramp_grows_lighter_all_the_way() -> None:
-    assert np.all(np.diff(lightness(ramp(np.linspace(0, 1, 200)))) >= -0.002)
-    assert np.all(np.diff(lightness(ANCHORS)) > 0)
-    assert ramp(np.nan).tolist() == [150, 150, 150]
 
 
 def test_view_needs_no_torch() -> None:
@@ -196,3 +148,43 @@ def test_a_legend_tells_the_smallest_and_the_largest_number() -> None:
     assert line.startswith("min 0.12 ")
     assert line.endswith(" max 0.88")
     assert heatmap.terminal([[0.3, 0.3]], color=False, width=60).splitlines()[-1] == "every number is 0.3"
+
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def texts(picture: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(picture).iter(f"{NAMESPACE}text")]
+
+
+def all_numbers_are_finite(picture: str) -> bool:
+    values = (value for element in ElementTree.fromstring(picture).iter() for value in element.attrib.values())
+    return not any("nan" in value or "inf" in value for value in values)
+
+
+def test_heatmap_has_its_labels_title_and_extreme_colors() -> None:
+    picture = heatmap.svg([[0, 0.5], [0.2, 1]], rows=["un", "deux"], columns=["a", "b"], title="Looks")
+    assert {"un", "deux", "a", "b", "Looks"} <= set(texts(picture))
+    assert hexadecimal(ramp(0.0)) in picture
+    assert hexadecimal(ramp(1.0)) in picture
+
+
+def test_hostile_labels_are_text() -> None:
+    labels = ["</text><script>alert(1)</script>", "&lt; ]]> \x1b[0m", "\ud800\x00", "\u202egpj"]
+    picture = heatmap.svg(np.eye(4), rows=labels, columns=labels, title='"><script/>' + "".join(labels))
+    assert {element.tag for element in ElementTree.fromstring(picture).iter()} <= {
+        NAMESPACE + name for name in ("svg", "title", "rect", "g", "path", "text")
+    }
+    assert "&lt; ]]> \\x1b[0m" in texts(picture)
+    assert "\\ud800\\x00" in texts(picture)
+    assert "\\u202egpj" in texts(picture)
+
+
+def test_cells_of_one_color_share_one_path() -> None:
+    paths = ElementTree.fromstring(heatmap.svg(np.eye(40))).findall(f".//{NAMESPACE}path")
+    assert [path.get("d", "").count("M") for path in paths[:2]] == [78, 40]
+
+
+@given(arrays.arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 8))), st.text(max_size=30))
+def test_any_matrix_and_label_give_well_formed_xml(weights: scales.Floats, label: str) -> None:
+    assert all_numbers_are_finite(heatmap.svg(weights, rows=[label] * len(weights), title=label))

@@ -54,3 +54,15 @@ def test_a_node_s_look_becomes_such_a_picture(suffix: str, tmp_path: Path) -> No
         assert "itself 0.300" in path.read_text()
     if suffix == "png":
         assert Image.open(io.BytesIO(path.read_bytes())).size[0] == 2 * 760
+
+
+def test_neighbors_tell_their_weights() -> None:
+    numbers = [0.1234, 0.3456, 0.0501, 0.4809]
+    names = ["own", "one", "two", "three"]
+    drawn = re.sub(r"<[^>]*>", "|", svg(names, numbers, "t"))
+    assert "itself 0.123" in drawn
+    for name, number in zip(names[1:], numbers[1:], strict=True):
+        assert f"{name} {number:.3f}" in drawn
+    listed = terminal(names, numbers, Screen(UNICODE, False, 90)).splitlines()
+    told = {words[-2]: words[-1] for line in listed if len(words := re.findall(r"[\w.]+", line)) >= 2}
+    assert {name: told[name] for name in names[1:]} == {"one": "0.346", "two": "0.050", "three": "0.481"}

@@ -146,7 +146,6 @@ def test_a_sentence_has_a_line_and_a_mark() -> None:
 def test_a_sentence_without_words_keeps_its_mark() -> None:
     one = document()
     weights = one.looks[0].weights
-    assert weights is not None
     weights[:, 0, :2], weights[:, 1, 2:5] = 0, 0
     weights[:, 0, :5] = 0.2
     empty = dataclasses.replace(one, looks=[dataclasses.replace(one.looks[0], weights=weights), one.looks[1]])

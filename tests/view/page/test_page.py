@@ -11,7 +11,20 @@ from PIL import Image
 from saccade.view import Shown
 from saccade.view.trace import Trace
 
-from ..traces import HOSTILE, bag, document, hostile, hostile_ones, large, neighborhood, plain, trace
+from ..traces import (
+    HOSTILE,
+    bag,
+    caption,
+    document,
+    edges,
+    glimpses,
+    hostile,
+    hostile_ones,
+    large,
+    neighborhood,
+    plain,
+    trace,
+)
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 if TYPE_CHECKING:
@@ -346,3 +359,88 @@ def test_hostile_text_stays_text_in_every_drawing(browser: "Browser", tmp_path: 
             assert all(source.startswith("data:image/png;base64,") for source in sources)
             assert opened.page.evaluate("window.__pwned") is None
             assert opened.page.evaluate("document.documentElement.scrollWidth") == 375
+
+
+def test_a_caption_lights_the_image_word_by_word(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(caption())) as opened:
+        steps, cells = (opened.page.locator(f"#drawing {each}") for each in (".step[data-row]", ".large .tiles span"))
+        assert steps.locator("figcaption").all_inner_texts() == ["a", "dog", "on", "grass"]
+        assert opened.page.locator("#drawing img").evaluate_all("all => all.every(each => each.naturalWidth === 60)")
+        assert cells.count() == 24
+        steps.nth(2).hover()
+        opened.said("on looked at 0, 2 with 0.500")
+        assert opened.text("#drawing .large figcaption") == "on"
+        assert opened.text("#row-title") == "on looked at"
+        clear = """canvas => {
+            const { width, height } = canvas, alpha = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+            const at = (row, column) => alpha[4 * ((row + 0.5) * height / 4 * width + (column + 0.5) * width / 6) + 3];
+            return [at(0, 2), at(0, 1), at(3, 5)];
+        }"""
+        here, beside, far = opened.page.locator("#drawing .large canvas").evaluate(clear)
+        assert here < 40 < 120 < beside <= far
+        cells.nth(23).hover()
+        opened.said("on looked at 3, 5 with 0.0217")
+        steps.nth(1).click()
+        steps.nth(3).hover()
+        opened.said("grass looked at 0, 3")
+        assert opened.text("#drawing .large figcaption") == "dog"  # it is pinned
+        steps.nth(0).focus()
+        opened.page.keyboard.press("ArrowRight")
+        opened.said("dog looked at 0, 1")
+        opened.page.locator("#views").get_by_text("heat map").click()
+        opened.hover(3, 3)
+        opened.said("grass looked at 0, 3 with 0.500 (row 3, column 3)")
+
+
+@pytest.mark.parametrize("scales", [1, 3])
+def test_a_path_of_glimpses_is_numbered(browser: "Browser", tmp_path: Path, scales: int) -> None:
+    with Opened(browser, tmp_path, trace(glimpses(scales), plain()), "#scene=1&view=heatmap") as opened:
+        steps, crops = (opened.page.locator(f"#drawing {each}") for each in (".path g", ".glimpse"))
+        assert steps.locator("text").all_text_contents() == ["1", "2", "3", "4"]
+        assert (steps.locator("rect").count(), crops.locator("svg").count()) == (4 * 2 * scales, 4 * scales)
+        crops.nth(2).hover()
+        opened.said("step 3: rows 11–19, columns 11–19")
+        assert "here" in (steps.nth(2).get_attribute("class") or "")
+        steps.nth(1).locator("circle").hover(force=True)
+        opened.said("step 2: rows 5–13, columns 5–13")
+        assert opened.page.locator("#row").is_hidden()
+        assert opened.page.locator("#views").is_hidden()
+        opened.page.locator("#scenes button").nth(1).click()
+        opened.hover(0, 0)
+        opened.said("x looked at a with 0.625 (row 0, column 0)")
+        assert opened.page.locator("#row").is_visible()
+
+
+def test_edges_are_cells_of_a_matrix(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(edges()), "#scene=1&head=0") as opened:
+        opened.hover(0, 4)
+        opened.said("n0 looked at n4 with 0.750 (row 0, column 4)")
+        opened.hover(3, 3)
+        opened.said("n3 looked at n3 with 0.250")
+        opened.hover(3, 4)
+        opened.said("n3 looked at n4 with 0 (row 3, column 4)")
+        opened.page.locator("#heads").get_by_text("mean", exact=True).click()
+        opened.hover(0, 4)
+        opened.said("n0 looked at n4 with 0.625")
+
+
+def test_several_stand_in_one_notebook(browser: "Browser", tmp_path: Path) -> None:
+    shown = [Shown(trace(scene))._repr_html_() for scene in (plain(), hostile(), caption(), glimpses(2))]
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{''.join(shown)}</body>", encoding="utf-8")
+    context = browser.new_context()
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: wrong.append(request.url) if request.url.startswith("http") else None)
+    page.goto((tmp_path / "notebook.html").as_uri())
+    for number in range(4):
+        page.locator("iframe").nth(number).scroll_into_view_if_needed()  # until then, a browser does not draw it
+        page.frame_locator("iframe").nth(number).locator("html[data-drawn]").wait_for(timeout=10_000)
+    first, third = (page.frame_locator("iframe").nth(number) for number in (0, 2))
+    first.locator("#heads").get_by_text("1", exact=True).click()
+    first.locator("#queries i").nth(2).hover()
+    playwright.expect(first.locator("#row-title")).to_have_text("z looked at")
+    third.locator(".step[data-row]").nth(1).hover()
+    playwright.expect(third.locator("#readout")).to_contain_text("dog looked at 0, 1")
+    assert page.evaluate("window.__pwned") is None
+    assert wrong == []
+    context.close()

@@ -33,11 +33,11 @@ class Config:
     """Where the bags are."""
 
     train: str = ""
-    """Bags to learn from: bags.csv, or a folder of pictures."""
+    """Training bags: bags.csv, or a folder of pictures."""
     valid: str = ""
-    """Bags to choose by; empty: a part of train is held out."""
+    """Validation bags; empty: a part of train is held out."""
     test: str = ""
-    """Bags to be judged on; may be empty."""
+    """Test bags; may be empty."""
     held_out: Share = 0.1
     """Share of train that is held out when valid is empty; 0: none."""
     tile: Positive = 28

@@ -83,7 +83,7 @@ class Config:
     directed: bool = False
     """Whether an edge leads only from its source to its target."""
     held_out: Share = 0.1
-    """Share of the nodes with labels that is to choose by when there is no column split; 0: none."""
+    """Share of the labeled nodes that is held out for validation when there is no column split; 0: none."""
 
 
 def load(config: Config) -> Splits:
@@ -165,7 +165,7 @@ def _edges(ends: Integers, table: CsvTable, directed: bool) -> tuple[Integers, N
 
 
 def _parts(table: CsvTable, labels: Integers, held_out: float) -> list[Integers]:
-    """Nodes to learn from, to choose by and to be judged on; without a column for it, some by their ids, and no test."""
+    """Training, validation and test nodes; without a column for it, some by their ids, and no test."""
     if "split" not in table.header:
         names = table.column("id")
         chosen = sorted(np.flatnonzero(labels >= 0).tolist(), key=lambda node: hash_order(names[node], "held"))

@@ -38,11 +38,11 @@ class Config:
     """Where the pictures are, and what they are made into."""
 
     train: str = ""
-    """Pictures to learn from: a folder with a folder for each label, or a CSV file with the columns path and label."""
+    """Training pictures: a folder with a folder for each label, or a CSV file with the columns path and label."""
     valid: str = ""
-    """Pictures to choose by; empty: a part of train is held out."""
+    """Validation pictures; empty: a part of train is held out."""
     test: str = ""
-    """Pictures to be judged on; may be empty."""
+    """Test pictures; may be empty."""
     held_out: Share = 0.1
     """Share of train that is held out when valid is empty, at most 2000 pictures; 0: none."""
     size: Positive = 32

@@ -49,17 +49,17 @@ class Config:
     """Where the examples are, and what may be wrong with them."""
 
     train: str = ""
-    """Examples to learn from: my.tsv, my.jsonl, or two files of parallel text with a comma between (train.de,train.en)."""
+    """Training examples: my.tsv, my.jsonl, or two files of parallel text with a comma between (train.de,train.en)."""
     valid: str = ""
-    """Examples to choose by; empty: a part of train is held out."""
+    """Validation examples; empty: a part of train is held out."""
     test: str = ""
-    """Examples to be judged on; may be empty."""
+    """Test examples; may be empty."""
     held_out: Share = 0.05
     """Share of train that is held out when valid is empty, at most 2000 examples; 0: none."""
     source: str = "source"
-    """JSON field of the text to read; where there is no field of this name, text."""
+    """JSON field of the input; where there is no field of this name, text."""
     target: str = "target"
-    """JSON field of the text to write; where there is no field of this name, label."""
+    """JSON field of the target; where there is no field of this name, label."""
     group: str = "group"
     """JSON field of the group, which objects may lack."""
     skip_bad: bool = False

@@ -170,7 +170,7 @@ class Config:
     fewest: Positive = 3
     "Content words of a caption, at least; one of them is held out."
     seed: Count = 0
-    "Decides which word of a caption is held out for validation and test; to learn from, each of them is in turn."
+    "Decides which word of a caption is held out for validation and test; in training, each of them is in turn."
 
 
 def load(config: Config) -> Splits:

@@ -44,11 +44,11 @@ class Config:
     """Dates in many locales."""
 
     train_size: Positive = 120_000
-    """Examples to learn from."""
+    """Training examples."""
     valid_size: Positive = 1_000
     """Examples to choose the best checkpoint by."""
     test_size: Positive = 5_000
-    """Examples to be judged on."""
+    """Test examples."""
     seed: Count = 0
     """Decides which dates are drawn."""
     untagged: Share = 0.25

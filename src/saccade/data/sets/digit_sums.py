@@ -1,6 +1,6 @@
 """Sums of digits (Zaheer et al. 2017, section 4.1.2): sets of digits, as words or as pictures of MNIST, and their sums.
 
-Sets to learn from are small; those of the test also come much larger, a group for each size.
+Training sets are small; test sets also come much larger, a group for each size.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ class Config:
     """What the digits are, and how many of them make a set."""
 
     items: Literal["words", "pictures"] = "words"
-    "words: the digits themselves; pictures: of MNIST, those of its training part to learn from."
+    "words: the digits themselves; pictures: of MNIST, in training those of its training part."
     train_size: Positive = 20_000
-    "Sets to learn from."
+    "Training sets."
     valid_size: Positive = 1000
-    "Sets to choose by, as large as those to learn from."
+    "Validation sets, as large as training sets."
     test_size: Positive = 1000
-    "Sets of each size to be judged on."
+    "Test sets of each size."
     longest: Positive = 10
-    "Digits of a set to learn from, at most."
+    "Maximum number of digits of a training set."
     test_sizes: tuple[int, ...] = (5, 10, 20, 50, 100)
     "How many digits the sets of the test have."
     seed: Count = 0

@@ -1,6 +1,6 @@
 """Movie reviews with stars: IMDB (Large Movie Review Dataset, Maas et al. 2011).
 
-25,000 to learn from, of which a tenth is held out, chosen by a hash of the file's name; as many to be judged on.
+25,000 for training, of which a tenth is held out, chosen by a hash of the file's name; as many for the test.
 """
 
 import lzma

@@ -29,17 +29,17 @@ class Config:
     digit: Count = 9
     "The digit that makes a bag positive, 0 to 9."
     bags: Positive = 200
-    "Bags to learn from, half of them positive."
+    "Training bags, half of them positive."
     valid_bags: Count = 0
-    "Bags to choose by, of other training pictures."
+    "Validation bags, of other training pictures."
     test_bags: Count = 1000
-    "Bags to be judged on, of test pictures."
+    "Test bags, of test pictures."
     size: Positive = 10
     "Pictures in a bag, on average."
     spread: Amount = 2.0
     "Standard deviation of that number."
     seed: Count = 0
-    "Decides which bags are made to learn from; those of the test are always the same."
+    "Decides the training bags; those of the test are always the same."
 
     def __post_init__(self) -> None:
         if self.digit > 9:

@@ -1,7 +1,7 @@
 """Citation graphs Cora and Citeseer with the fixed split of Planetoid (Sen et al. 2008, Yang et al. 2016).
 
 Nodes are papers, features the words in them, each row over its sum. Citations lead both ways; doubles and self loops are
-left out. Learned from are 20 papers of each class; 500 others are chosen by, 1,000 judged on. Citeseer's file of test papers
+left out. Training are 20 papers of each class, validation 500 others, test 1,000. Citeseer's file of test papers
 lacks 15 that its graph has: they have no words and no label (-1), and belong to no part.
 """
 

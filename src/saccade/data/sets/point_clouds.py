@@ -33,11 +33,11 @@ class Config:
     points: Positive = 100
     "Points of a cloud."
     train_size: Positive = 4000
-    "Clouds to learn from."
+    "Training clouds."
     valid_size: Positive = 500
-    "Clouds to choose by."
+    "Validation clouds."
     test_size: Positive = 1000
-    "Clouds to be judged on."
+    "Test clouds."
     noise: Amount = 0.05
     "Standard deviation of the blur, where a solid is about 2 wide."
     stretch: Share = 0.3

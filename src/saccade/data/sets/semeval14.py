@@ -26,7 +26,7 @@ class Config:
     corpus: Literal["restaurants", "laptops"] = "restaurants"
     "What the sentences are about."
     held_out: Share = 0.1
-    "Share of the training sentences that is to choose by; 0: none."
+    "Share of the training sentences held out for validation; 0: none."
 
 
 def load(config: Config) -> Splits:

@@ -61,7 +61,7 @@ def load(config: Config) -> Splits:
 
 
 def _held_out(pairs: list[Example]) -> tuple[list[Example], list[Example]]:
-    """To learn from and to choose by: a tenth, whatever the order of lines."""
+    """Training and validation: a tenth, whatever the order of lines."""
     held = [hash_order(pair.input, "held") % FOLDS == 0 for pair in pairs]
     return (
         [pair for pair, out in zip(pairs, held, strict=True) if not out],

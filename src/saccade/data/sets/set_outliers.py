@@ -23,11 +23,11 @@ class Config:
     corpus: Literal["mnist", "fashion-mnist"] = "mnist"
     "mnist: digits; fashion-mnist: clothes."
     train_size: Positive = 5000
-    "Sets to learn from, of pictures of the training part."
+    "Training sets, of pictures of the training part."
     valid_size: Positive = 500
-    "Sets to choose by, of other pictures of that part."
+    "Validation sets, of other pictures of that part."
     test_size: Positive = 1000
-    "Sets to be judged on, of pictures of the test part."
+    "Test sets, of pictures of the test part."
     size: Positive = 16
     "Pictures in a set, one of which does not belong."
     seed: Count = 0

@@ -25,7 +25,7 @@ Lines = list[tuple[str, str]]  # English, the other language
 
 LANGUAGES = ("en", "fr", "de")
 EDITIONS = {"fr": ("tatoeba-fra-eng", "fra-eng.zip", "fra.txt"), "de": ("tatoeba-deu-eng", "deu-eng.zip", "deu.txt")}
-HELD_OUT = 0.015  # share of the English sentences in the test, and as many to choose by
+HELD_OUT = 0.015  # share of the English sentences in the test set, and as many in the validation set
 LETTERS = re.compile(r"\w+")
 TOKENS = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
@@ -58,7 +58,7 @@ def load(config: Config) -> Splits:
 
 
 def part_of(english: str) -> int:
-    """Where a sentence is: 0 to learn from, 1 to choose by, 2 to be judged on; by its SHA-256 alone."""
+    """The part of a sentence, 0 training, 1 validation, 2 test; by its SHA-256 alone."""
     place = int.from_bytes(hashlib.sha256(same(english).encode()).digest()[:8], "big") / 2**64
     return 2 if place < HELD_OUT else 1 if place < 2 * HELD_OUT else 0
 

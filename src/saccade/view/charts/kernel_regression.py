@@ -81,16 +81,16 @@ def kernel_regression(
     points, line, values = series(points_x, points_y), series(line_x, line_y), matrix(weights)
     if values.shape != (len(line[0]), len(points[0])):
         raise ValueError(f"expected weights of shape {(len(line[0]), len(points[0]))}, got {values.shape}")
-    chosen = len(values) // 2 if query is None else query
-    if not 0 <= chosen < len(values):
-        raise ValueError(f"expected a query between 0 and {len(values) - 1}, got {chosen}")
+    index = len(values) // 2 if query is None else query
+    if not 0 <= index < len(values):
+        raise ValueError(f"expected a query between 0 and {len(values) - 1}, got {index}")
     queries, keys = np.argsort(line[0]), np.argsort(points[0])
     shown = Regression(
         points=(points[0][keys], points[1][keys]),
         line=(line[0][queries], line[1][queries]),
         truth=None if truth is None else series(line_x, truth)[1][queries],
         weights=values[np.ix_(queries, keys)],
-        row=int(np.flatnonzero(queries == chosen)[0]),
+        row=int(np.flatnonzero(queries == index)[0]),
     )
     return _figure(shown, title)
 

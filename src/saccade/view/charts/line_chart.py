@@ -22,7 +22,7 @@ from saccade.view.output.svg import (
 )
 from saccade.view.output.svg_layout import CENTERED, SMALL, Box, numbers_left, turned
 
-WIDTH, LEFT, RIGHT, HEIGHT = 780, 72, 28, 300  # of the picture; of the margins; of the plot alone
+WIDTH, LEFT, RIGHT, HEIGHT = 780, 72, 28, 300  # of the drawing; of the margins; of the plot alone
 LEGEND, ROW = 66, 20  # the first line of the legend, and from one line to the next
 LONGEST = 100  # columns of a name
 

@@ -11,7 +11,7 @@ from saccade.view.output.axis_labels import Labels
 from saccade.view.output.display_text import place_name
 from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen
-from saccade.view.trace import Axis, Look, Scene, matrix
+from saccade.view.trace import Axis, Look, Pixels, Scene, matrix
 
 UNTITLED = "where it looked"
 RULER = 32  # from so many places on, labels that only count are drawn as a scale
@@ -99,6 +99,15 @@ def _position(axis: Axis, number: int) -> str:
     return str(number) if axis.grid is None else f"{number // axis.grid[1]}, {number % axis.grid[1]}"
 
 
+def image_and_grid(scene: Scene, look: Look) -> tuple[Pixels, tuple[int, int]]:
+    """The image that the keys are cells of, and the rows and columns of these."""
+    keys = scene.axes[look.keys]
+    picture, grid = keys.whole_image(), keys.grid
+    assert picture is not None
+    assert grid is not None
+    return picture, grid
+
+
 def find_look(scene: Scene, name: str | None) -> Look:
     """The look of this name; the first unless named."""
     known = {look.name: look for look in scene.looks}
@@ -127,4 +136,4 @@ def one_query_at(kind: str) -> Callable[[Scene, Look], bool]:
 
 
 def has_one_query(scene: Scene, look: Look) -> bool:
-    return look.weights is not None and scene.shape(look)[0] == 1
+    return look.places is None and scene.shape(look)[0] == 1

@@ -23,7 +23,7 @@ def svg(images: Pixels, names: Sequence[str], weights: Sequence[float], title: s
     """
     places, strength = kept(weights), shares(weights)
     notes = [*notes, *left_out(len(weights), len(places), "images"), f"the thickest frame is {written(max(weights))}"]
-    wide, high = sizes(*images.shape[1:3], SIDE)
+    wide, high = sizes(images[0], SIDE)
     across, down = max(wide, 56.0) + APART, high + 2 * THICKEST + (34 if any(names) else 20) + APART / 2
     columns, top = int((WIDE - 40) / across), 68.0 + 18 * len(notes)
     parts = heading(title, notes)

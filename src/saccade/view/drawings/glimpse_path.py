@@ -6,7 +6,7 @@ import numpy as np
 
 from saccade.view.drawings.figure import Drawing, Figure
 from saccade.view.output import colors, display_text
-from saccade.view.output.embedded_images import Pixels, address, image, resized, sizes
+from saccade.view.output.embedded_images import Pixels, address, fitted, image, resized, sizes
 from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen, half_blocks
 from saccade.view.output.svg import FAINT, INK, PAPER, Attributes, circle, document, element, polyline, text
@@ -56,7 +56,7 @@ def _picture(scene: Scene, look: Look) -> Pixels:
 def svg(figure: Figure) -> str:
     """The image with the path at the left; at the right what each glimpse saw, all its scales side by side."""
     picture, places = _picture(figure.scene, figure.look), boxes(figure.look)
-    wide, high = sizes(*picture.shape[:2], SIDE)
+    wide, high = sizes(picture, SIDE)
     ground = Box(20 + AIR, 60.0 + AIR + 18 * len(figure.notes), wide, high)
     parts = [*heading(figure.title, figure.notes), image(picture, ground.x, ground.y, wide, high)]
     parts += _path(places, ground, picture.shape[0], picture.shape[1])
@@ -105,7 +105,7 @@ def _path(places: Floats, ground: Box, height: int, width: int) -> list[str]:
 
 def _crop(picture: Pixels, box: Floats, x: float, y: float) -> list[str]:
     pixels = glimpse(picture, box)
-    wide, high = sizes(*box[2:].tolist(), CROP)
+    wide, high = fitted(float(box[2]), float(box[3]), CROP)
     edge = element("rect", {"x": x - 1, "y": y - 1, "width": wide + 2, "height": high + 2, "fill": FAINT})
     return [edge, image(pixels, x, y, wide, high)]
 
@@ -127,7 +127,7 @@ def terminal(figure: Figure, screen: Screen) -> str:
 
 def _image(picture: Pixels, places: Floats, screen: Screen) -> list[str]:
     height, width = picture.shape[:2]
-    across, down = (round(size) for size in sizes(height, width, min(COLUMNS, screen.width)))
+    across, down = (round(size) for size in fitted(height, width, min(COLUMNS, screen.width)))
     down += down % 2
     at = np.clip(centers(places) / [height, width], 0.0, 1.0) * [down / 2 - 1, across - 1]
     cells = [(int(line), int(column)) for line, column in at.round()]

@@ -158,4 +158,4 @@ def _svg(figure: Figure) -> str:
     return svg(figure.weights, rows=figure.rows, columns=figure.columns, title=figure.title, notes=figure.notes)
 
 
-DRAWING = Drawing(name="heatmap", fits=lambda scene, look: look.weights is not None, terminal=_terminal, svg=_svg, axes=AXES)
+DRAWING = Drawing(name="heatmap", fits=lambda scene, look: look.places is None, terminal=_terminal, svg=_svg, axes=AXES)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from saccade.view.drawings.bars import written
-from saccade.view.drawings.figure import Drawing, Figure, has_one_query
+from saccade.view.drawings.figure import Drawing, Figure, has_one_query, image_and_grid
 from saccade.view.output import display_text
 from saccade.view.output.embedded_images import Pixels, address, image, resized, sizes, smoothed
 from saccade.view.output.scales import Floats
@@ -37,25 +37,17 @@ def lit(picture: Pixels, share: Floats) -> Pixels:
 
 def lit_images(figure: Figure, height: int, width: int) -> Iterator[Pixels]:
     """The plain image, then that of each word. Shapes: (height, width, 3) each"""
-    picture, grid = _ground(figure.scene, figure.look)
+    picture, grid = image_and_grid(figure.scene, figure.look)
     plain = resized(picture, height, width)
     yield plain
     for weights in figure.weights[:MOST]:
         yield lit(plain, shares(weights, grid, height, width))
 
 
-def _ground(scene: Scene, look: Look) -> tuple[Pixels, tuple[int, int]]:
-    keys = scene.axes[look.keys]
-    picture, grid = keys.whole_image(), keys.grid
-    assert picture is not None
-    assert grid is not None
-    return picture, grid
-
-
 def svg(figure: Figure) -> str:
     """Small multiples: the plain image, then one image for each word, the word above and its largest weight below."""
-    picture, _ = _ground(figure.scene, figure.look)
-    wide, high = sizes(*picture.shape[:2], SIDE)
+    picture, _ = image_and_grid(figure.scene, figure.look)
+    wide, high = sizes(picture, SIDE)
     words, most = ["", *figure.names(figure.queries)[:MOST]], ["", *map(written, figure.weights.max(axis=1).tolist())]
     notes = [*figure.notes, *_left_out(figure), MEANING]
     columns, top = int((WIDE - 40 + APART) / (SIDE + APART)), 56.0 + 18 * len(notes)
@@ -90,8 +82,8 @@ def terminal(figure: Figure, screen: Screen) -> str:
 
 
 def _images(figure: Figure, screen: Screen) -> Iterator[str]:
-    picture, _ = _ground(figure.scene, figure.look)
-    across, down = (round(size) for size in sizes(*picture.shape[:2], min(COLUMNS, screen.width)))
+    picture, _ = image_and_grid(figure.scene, figure.look)
+    across, down = (round(size) for size in sizes(picture, min(COLUMNS, screen.width)))
     words = ["", *figure.names(figure.queries)[:MOST]]
     drawn = [half_blocks(pixels) for pixels in lit_images(figure, down + down % 2, across)]
     fitting = max(1, (screen.width + 2) // (across + 2))
@@ -121,11 +113,11 @@ def _heaviest(cells: Sequence[str], weights: Floats) -> str:
 def _fits(scene: Scene, look: Look) -> bool:
     keys = scene.axes[look.keys]
     tiles = keys.image is None and has_one_query(scene, look)  # these are an overlay
-    return look.weights is not None and keys.grid is not None and keys.whole_image() is not None and not tiles
+    return look.places is None and keys.grid is not None and keys.whole_image() is not None and not tiles
 
 
 def _page(scene: Scene, look: Look) -> dict[str, Any]:
-    picture, grid = _ground(scene, look)
+    picture, grid = image_and_grid(scene, look)
     crisp = picture.shape[1] <= 2 * SIDE
     return {"grid": list(grid), "dark": DARK, "cover": COVER, "crisp": crisp, "most": MOST, "images": [address(picture)]}
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from saccade.view.drawings import heatmap
-from saccade.view.drawings.figure import Drawing, Figure, has_one_query
+from saccade.view.drawings.figure import Drawing, Figure, has_one_query, image_and_grid
 from saccade.view.output import colors
 from saccade.view.output.embedded_images import Pixels, address, image, sizes
 from saccade.view.output.scales import Floats, LinearScale
@@ -35,7 +35,7 @@ def painted(weights: Floats, grid: tuple[int, int]) -> Pixels:
 
 def svg(picture: Pixels, grid: tuple[int, int], weights: Floats, title: str, notes: Sequence[str] = ()) -> str:
     """The plain image at the left, the colored one at the right, and the color ramp below."""
-    wide, high = sizes(picture.shape[0], picture.shape[1], SIDE)
+    wide, high = sizes(picture, SIDE)
     top, right = 64.0 + 18 * len(notes), 44 + wide
     low, high_weight = span(weights)
     bottom = top + high + 16
@@ -61,17 +61,11 @@ def _terminal(figure: Figure, screen: Screen) -> str:
 
 
 def _svg(figure: Figure) -> str:
-    picture, grid = figure.keys.whole_image(), figure.keys.grid
-    assert picture is not None
-    assert grid is not None
-    return svg(picture, grid, figure.weights[0], figure.title, figure.notes)
+    return svg(*image_and_grid(figure.scene, figure.look), figure.weights[0], figure.title, figure.notes)
 
 
 def _page(scene: Scene, look: Look) -> dict[str, Any]:
-    keys = scene.axes[look.keys]
-    picture, grid = keys.whole_image(), keys.grid
-    assert picture is not None
-    assert grid is not None
+    picture, grid = image_and_grid(scene, look)
     return {"grid": list(grid), "cover": COVER, "crisp": picture.shape[1] <= SIDE, "images": [address(picture)]}
 
 

@@ -76,8 +76,10 @@ def terminal(sentences: Sequence[Sentence], screen: Screen) -> str:
         lines.setdefault(one.line, []).append(one)
     shares = _shares(sentences)
     shown = [row for line in lines.values() for row in _row(line, shares, screen)]
-    told = [row for line in legend(sentences, root="sqrt" if screen.ascii_only else "√") for row in wrap(line, screen.width)]
-    return "\n".join(row.rstrip() for row in [*shown, *told])
+    meaning = [
+        row for line in legend(sentences, root="sqrt" if screen.ascii_only else "√") for row in wrap(line, screen.width)
+    ]
+    return "\n".join(row.rstrip() for row in [*shown, *meaning])
 
 
 def _weighed(sentences: Sequence[Sentence]) -> bool:
@@ -150,9 +152,9 @@ def svg(sentences: Sequence[Sentence], title: str, notes: Sequence[str] = ()) ->
             parts.append(element("rect", {**ground, "fill": hexadecimal(tint(one.share))}))
             parts.append(text(one.word, x + size / 2, y + 14, {"text-anchor": "middle", "fill": INK}, longest=LONGEST))
     bottom = top + (max((one.line for one in words), default=0) + 1) * LINE + 16
-    told = legend(sentences)
-    parts += [text(line, 20, bottom + 18 * number, SMALL, longest=110) for number, line in enumerate(told)]
-    return document(WIDE, bottom + 18 * len(told), title, *parts)
+    meaning = legend(sentences)
+    parts += [text(line, 20, bottom + 18 * number, SMALL, longest=110) for number, line in enumerate(meaning)]
+    return document(WIDE, bottom + 18 * len(meaning), title, *parts)
 
 
 def owners(scene: Scene, look: Look) -> Integers | None:
@@ -161,7 +163,6 @@ def owners(scene: Scene, look: Look) -> Integers | None:
     A word with no weight at all belongs where the word before it does, at the beginning where the next one does.
     Shapes: (keys)
     """
-    assert look.weights is not None
     seen = matrix(scene, replace(look, weights=np.abs(look.weights))) != 0  # in any head
     if (seen.sum(axis=0) > 1).any() or not seen.any():
         return None
@@ -177,7 +178,7 @@ def sentence_look(scene: Scene, look: Look) -> Look | None:
     """The look of one query at the sentences that this look is from."""
     shape = 1, scene.shape(look)[0]
     at_sentences = (other for other in scene.looks if scene.axes[other.keys].kind == "sentences")
-    return next((other for other in at_sentences if other.weights is not None and scene.shape(other) == shape), None)
+    return next((other for other in at_sentences if other.places is None and scene.shape(other) == shape), None)
 
 
 def sentences(figure: Figure) -> list[Sentence]:
@@ -188,11 +189,11 @@ def sentences(figure: Figure) -> list[Sentence]:
     if above is not None:
         same = above.heads == figure.look.heads
         own = matrix(figure.scene, above, figure.head if same else None)[0].tolist()
-    names, found = figure.names(figure.keys), []
+    names, listed = figure.names(figure.keys), []
     for number, row in enumerate(figure.weights):
         places = np.flatnonzero(whose == number).tolist()
-        found.append(Sentence([names[place] for place in places], row[places].tolist(), own[number]))
-    return found
+        listed.append(Sentence([names[place] for place in places], row[places].tolist(), own[number]))
+    return listed
 
 
 def _one_sentence(figure: Figure) -> list[Sentence]:
@@ -201,7 +202,7 @@ def _one_sentence(figure: Figure) -> list[Sentence]:
 
 def _is_document(scene: Scene, look: Look) -> bool:
     kinds = scene.axes[look.queries].kind, scene.axes[look.keys].kind
-    return look.weights is not None and kinds == ("sentences", "words") and owners(scene, look) is not None
+    return look.places is None and kinds == ("sentences", "words") and owners(scene, look) is not None
 
 
 def _document_page(scene: Scene, look: Look) -> dict[str, Any]:

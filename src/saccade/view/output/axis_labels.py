@@ -21,8 +21,8 @@ class AxisLabels:
         """About `count` labels and where they stand, in cells from the edge (0.5 is the middle of the first)."""
         middles = np.arange(len(self.texts)) + 0.5
         if self.values is None or not _rises(self.values):
-            chosen = range(0, len(self.texts), -(-len(self.texts) // max(count, 1)))
-            return [(float(middles[index]), self.texts[index]) for index in chosen]
+            indices = range(0, len(self.texts), -(-len(self.texts) // max(count, 1)))
+            return [(float(middles[index]), self.texts[index]) for index in indices]
         round_values = ticks(float(self.values[0]), float(self.values[-1]), count)
         if np.array_equal(self.values, self.values.round()):
             round_values = round_values[round_values == round_values.round()]

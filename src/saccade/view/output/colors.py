@@ -1,4 +1,4 @@
-"""The colors of every picture: a ramp from dark indigo to yellow, evenly brighter, and a few for lines side by side."""
+"""The colors of every drawing: a ramp from dark indigo to yellow of rising lightness, and colors for lines side by side."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,11 @@ ANCHORS = np.array(
     ],
     dtype=np.float64,
 )
-PAPER, WORD, SENTENCE = (251, 251, 253), (255, 176, 59), (214, 69, 93)  # what is not looked at, and what is
+PAPER, WORD, SENTENCE = (
+    (251, 251, 253),
+    (255, 176, 59),
+    (214, 69, 93),
+)  # weight 0; the largest of words, of sentences
 MISSING = (150, 150, 150)  # a cell that is not a number: gray, which the ramp never is
 
 # Dark and light by turns: neighbors differ also for readers who tell few hues apart.

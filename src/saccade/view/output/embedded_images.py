@@ -43,8 +43,13 @@ def image(pixels: Pixels, x: float, y: float, width: float, height: float) -> st
     return element("image", {**place, **crisp, "href": address(pixels)})
 
 
-def sizes(height: int, width: int, longer: float) -> tuple[float, float]:
-    """Width and height that an image is shown in: its longer side as given, at least a pixel each."""
+def sizes(image: Pixels, longer: float) -> tuple[float, float]:
+    """Width and height that an image (height, width, …) is shown in: its longer side as given, at least a pixel each."""
+    return fitted(image.shape[0], image.shape[1], longer)
+
+
+def fitted(height: float, width: float, longer: float) -> tuple[float, float]:
+    """The same for a rectangle."""
     factor = longer / max(height, width)
     return max(width * factor, 1.0), max(height * factor, 1.0)
 

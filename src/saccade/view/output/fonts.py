@@ -1,4 +1,4 @@
-"""Fonts for pictures of pixels: those installed here, and which of them has a letter."""
+"""Fonts for PNG files: those installed here, and which of them has a letter."""
 
 import os
 import sys
@@ -99,9 +99,9 @@ def runs(text: str, size: int) -> list[tuple[str, Font | None]]:
     whole = _path_for(text)
     if not isinstance(whole, bool):
         return [(text, _font(whole, size))]
-    chosen = [(piece, _path_for(piece)) for piece in display_text.clusters(text)]
+    fonts = [(piece, _path_for(piece)) for piece in display_text.clusters(text)]
     parts: list[tuple[str, Font | None]] = []
-    for path, pairs in groupby(chosen, key=lambda pair: pair[1]):
+    for path, pairs in groupby(fonts, key=lambda pair: pair[1]):
         pieces = [piece for piece, _ in pairs]
         if isinstance(path, bool):
             parts += [(piece, None) for piece in pieces]
@@ -112,5 +112,5 @@ def runs(text: str, size: int) -> list[tuple[str, Font | None]]:
 
 def _font(path: Path | None, size: int) -> Font:
     font = _opened(path, size)
-    assert font is not None  # it drew a letter before it was chosen
+    assert font is not None  # it has drawn a letter already
     return font

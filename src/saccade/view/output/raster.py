@@ -135,7 +135,7 @@ class Pen:
 
 
 def check_scale(scale: int) -> int:
-    """The scale, if a picture of that size can be had."""
+    """The scale; UsageError unless it is from 1 to 8."""
     if not 1 <= scale <= LARGEST_SCALE:
         raise UsageError(f"expected a scale from 1 to {LARGEST_SCALE}, got {scale}")
     return scale

@@ -51,7 +51,7 @@ def save_drawing(drawing: str, path: str | Path, scale: int = 2) -> Path:
     target = Path(path)
     kind = kind_of(target, DRAWINGS)
     if kind == ".png":
-        from saccade.view.output.raster import png  # Pillow takes a moment to load, and only pictures of pixels need it
+        from saccade.view.output.raster import png  # Pillow takes a moment to load, and only PNG files need it
 
         write(target, png(drawing, scale))
     else:
@@ -71,5 +71,5 @@ def kind_of(path: Path, kinds: Sequence[str]) -> str:
 
 def _framed(drawing: str) -> str:
     """A page that shows one SVG drawing under its own title."""
-    found = re.search(r"<title>(.*?)</title>", drawing)
-    return FRAME.format(title=found[1] if found else "saccade", drawing=drawing)
+    title = re.search(r"<title>(.*?)</title>", drawing)
+    return FRAME.format(title=title[1] if title else "saccade", drawing=drawing)

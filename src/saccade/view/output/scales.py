@@ -1,4 +1,4 @@
-"""The numbers behind a picture: arrays checked and pooled, their limits, round ticks, a line from data to screen."""
+"""The numbers behind a drawing: arrays checked and pooled, their limits, round ticks, a linear scale."""
 
 import math
 import sys
@@ -36,7 +36,7 @@ def limits(*arrays: Floats) -> tuple[float, float] | None:
 
 
 def padded(span: tuple[float, float] | None, share: float = 0.05) -> tuple[float, float]:
-    """The span with some air at both ends; a span of one number (or none) is opened, so that it can be drawn."""
+    """The span with a margin at both ends; a span of one number (or none) is widened, so that it can be drawn."""
     low, high = span or (0.0, 1.0)
     air = (high / 2 - low / 2) * 2 * share if high > low else max(abs(low) * share, share)
     return max(low - air, -LARGEST), min(high + air, LARGEST)
@@ -65,7 +65,7 @@ def ticks(low: float, high: float, count: int = 5) -> Floats:
     step = power * next(factor for factor in (1, 2, 5, 10, 20) if factor * power >= rough)
     if math.isinf(step):  # no rounder number is left at the end of the floats
         return np.array([low, high])
-    # The thousandth: a ramp from 1e-61 is a ramp from 0 to the reader.
+    # A thousandth of a step: a scale from 1e-61 has its first tick at 0.
     first, last = math.ceil(low / step - 1e-3), math.floor(high / step + 1e-3)
     return np.arange(first, last + 1, dtype=np.float64) * step if last > first else np.array([low, high])
 
