@@ -1,38 +1,49 @@
-"""`sentence | aspect` to a label: how it is read, and a picture for each aspect."""
+"""`sentence | aspect`: how it is read, how far words are from the aspect, and a picture for each aspect."""
 
 import numpy as np
 import pytest
-import torch
-from saccade.data.aspects import AWAY
-from saccade.tasks import text_to_label
-from saccade.tasks.aspect_to_label import Config, Task, parted
 
-from saccade.data import tokenizers
-from saccade.data.examples import Pair, Splits
+from saccade import task as tasks
+from saccade.data.examples import Example, Splits
+from saccade.data.tensors import FAR
 from saccade.errors import DataError, InputError
-from saccade.search import Config as SearchConfig
-from saccade.systems.atae_lstm import Config as ModelConfig
-from saccade.systems.atae_lstm import Model
-from saccade.view.trace import check
+from saccade.readers.aspect import Reader, distances, parted
+from saccade.task import Task
+from tests import made_tasks
+from tests.made_tasks import options, predictions, scene
 
-PAIRS = [
-    Pair("good food but bad service | food", "positive"),
-    Pair("good food but bad service | service", "negative"),
-    Pair("a | b is fine | a", "neutral"),
+SYSTEM = "atae_lstm"
+SIZES = ("model.embedding_size=8", "model.hidden_size=6", "tokens.size=100")
+EXAMPLES = [
+    Example("good food but bad service | food", "positive"),
+    Example("good food but bad service | service", "negative"),
+    Example("a | b is fine | a", "neutral"),
 ]
 
 
-def fitted(longest: int = 1000) -> Task:
-    return Task.fit(Config(longest=longest), tokenizers.Config(kind="word", size=100), Splits(PAIRS, [], []))
+def fitted(*words: str) -> Task:
+    return made_tasks.fitted(SYSTEM, EXAMPLES, *SIZES, *words)
 
 
-def model(task: Task) -> Model:
-    torch.manual_seed(1)
-    made = Model(ModelConfig(embedding=8, hidden=6), **task.sizes())
-    with torch.no_grad():
-        for weight in made.parameters():
-            weight.mul_(3)
-    return made.eval()
+def model(task: Task) -> object:
+    return made_tasks.model(SYSTEM, task, *SIZES)
+
+
+@pytest.mark.parametrize(
+    ("text", "aspect", "expected"),
+    [
+        ("the food was good", "food", [-1, 0, 1, 2]),
+        ("the hot dogs were good", "hot dogs", [-1, 0, 0, 1, 2]),
+        ("food and more food", "food", [0, 1, -1, 0]),
+        ("a b c d a", "a", [0, 1, 2, -1, 0]),
+        ("hot food", "hot dogs", [FAR, FAR]),
+        ("food", "food", [0]),
+        ("good", "", [FAR]),
+        ("", "food", []),
+    ],
+)
+def test_distances_counted_by_hand(text: str, aspect: str, expected: list[int]) -> None:
+    assert distances(text.split(), aspect.split()) == expected
 
 
 def test_the_aspect_is_behind_the_last_bar() -> None:
@@ -50,59 +61,68 @@ def test_an_aspect_is_not_empty(text: str) -> None:
 
 @pytest.mark.parametrize("part", ["train", "valid", "test"])
 def test_aspects_are_there_before_training_begins(part: str) -> None:
-    bad = [*PAIRS, Pair("good food | ", "positive")]
-    parts = {name: bad if name == part else PAIRS for name in ("train", "valid", "test")}
-    with pytest.raises(DataError, match=f"example 4 .*{'learn' if part == 'train' else part}.*: expected an aspect"):
-        Task.fit(Config(), tokenizers.Config(kind="word", size=100), Splits(**parts))
+    bad = [*EXAMPLES, Example("good food | ", "positive")]
+    splits = Splits(**{name: bad if name == part else EXAMPLES for name in ("train", "valid", "test")})
+    with pytest.raises(DataError, match="example 4: expected an aspect"):
+        made_tasks.fitted(SYSTEM, splits, *SIZES)
+    ((found, index, problem),) = Reader.unfit(splits)
+    assert (found, index) == (part, 3)
+    assert problem.startswith("example 4: expected an aspect")
 
 
 def test_each_sentence_and_aspect_is_learned_once() -> None:
-    assert Task.read(PAIRS) == ["good food but bad service", "food", "service", "a | b is fine", "a"]
-    with pytest.raises(DataError, match=f"example {len(PAIRS) + 1} to learn from: expected a sentence"):
-        Task.read([*PAIRS, Pair("no aspect", "good")])
+    assert Reader.texts(EXAMPLES) == ["good food but bad service", "food", "service", "a | b is fine", "a"]
+    with pytest.raises(DataError, match=f"example {len(EXAMPLES) + 1}: expected a sentence"):
+        Reader.texts([*EXAMPLES, Example("no aspect", "good")])
 
 
 def test_what_has_no_aspect_is_refused_by_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_to_label, "WINDOW", 2)
+    monkeypatch.setattr(tasks, "WINDOW", 2)
     task = fitted()
     with pytest.raises(InputError, match="line 4: expected a sentence and its aspect"):
-        list(task.predict(model(task), [PAIRS[0].source, "", PAIRS[1].source, "no aspect"], SearchConfig()))
+        predictions(task, model(task), [EXAMPLES[0].input, "", EXAMPLES[1].input, "no aspect"])
     with pytest.raises(DataError, match="example 2: expected a sentence and its aspect"):
-        task.corpus([PAIRS[0], Pair("no aspect", "positive")])
+        task.corpus([EXAMPLES[0], Example("no aspect", "positive")])
 
 
 def test_an_aspect_is_not_part_of_how_long_a_text_is() -> None:
-    task = Task.fit(Config(longest=5), tokenizers.Config(kind="word", size=100), Splits(PAIRS, [], []))
-    corpus = task.corpus([*PAIRS, Pair("good food but bad service here | food", "positive")])
-    assert corpus.longer == 1
-    assert corpus.lengths.tolist() == [5, 5, 5, 5]
+    task = fitted("reader.max_length=5")
+    column = task.reader.encode([*(one.input for one in EXAMPLES), "good food but bad service here | food"])
+    assert column.longer == 1
+    assert column.lengths.tolist() == [5, 5, 5, 5]
 
 
-def test_answers_hang_on_the_aspect_and_on_no_company() -> None:
+def test_predictions_depend_on_the_aspect_and_not_on_other_texts() -> None:
     task = fitted()
-    made, texts = model(task), [pair.source for pair in PAIRS] + [""]
-    together = list(task.predict(made, texts, SearchConfig(), looks=True))
+    made, texts = model(task), [one.input for one in EXAMPLES] + [""]
+    together = predictions(task, made, texts, options(looks=True))
     for text, found in zip(texts, together, strict=True):
-        (alone,) = task.predict(made, [text], SearchConfig())
+        (alone,) = predictions(task, made, [text])
         assert found[0].log_prob == pytest.approx(alone[0].log_prob, abs=1e-5)
-    food, service = (found[0].looks["pool"] for found in together[:2])
+    food, service = (found[0].looks[0].weights[..., :5] for found in together[:2])
     assert food.shape == service.shape == (1, 1, 5)
-    assert not torch.allclose(food, service, atol=1e-3)
+    assert not np.allclose(food, service, atol=1e-3)
 
 
 def test_a_picture_shades_the_sentence_and_names_the_aspect() -> None:
     task = fitted()
-    (found,) = task.predict(model(task), [PAIRS[1].source], SearchConfig(), looks=True)
-    (scene,) = task.scenes(PAIRS[1].source, found, "word")
-    check(scene)
-    assert scene.axes["text"].labels == ["good", "food", "but", "bad", "service"]
-    assert scene.notes["aspect"] == "service"
-    assert scene.title.endswith("good food but bad service | service")
+    drawn = scene(task, model(task), EXAMPLES[1].input)
+    assert list(drawn.axes["input"].labels) == ["good", "food", "but", "bad", "service"]
+    assert drawn.looks[0].weights.shape == (1, 1, 5)
+    assert drawn.notes["aspect"] == "service"
+    assert drawn.title.endswith("good food but bad service | service")
 
 
 def test_words_know_how_far_they_are_from_the_aspect_that_is_written() -> None:
-    task = fitted(longest=4)
+    task = fitted("reader.max_length=4")
     texts = ["the food was good and more | food", "the staff was bad | Wine", "never seen | never seen"]
-    found = task.encoded(texts, np.zeros(3, dtype=np.int64)).batch([0, 2, 1]).distance
-    assert found is not None
-    assert found.tolist() == [[-1, 0, 1, 2], [0, 0, 0, 0], [AWAY] * 4]
+    found = task.reader.encode(texts).batch([0, 2, 1]).distance
+    assert found.tolist() == [[-1, 0, 1, 2], [0, 0, 0, 0], [FAR] * 4]
+
+
+def test_letters_of_the_aspect_stand_beside_it() -> None:
+    task = fitted("reader.spelling=1")
+    batch = task.reader.encode(["good food | food", "bad | service"]).batch([0, 1])
+    assert batch.aspect_spelling.shape[:2] == batch.aspect.shape == (2, 1)
+    own = [[number for number in row[0] if number] for row in batch.aspect_spelling.tolist()]
+    assert own == [task.reader.letters.numbers(word) for word in ("food", "service")]

@@ -1,116 +1,147 @@
-"""Nodes to labels: the graph goes with the run, nodes are asked for by name, and a picture shows the neighborhood."""
+"""Nodes: the graph goes with the run, nodes are asked for by name, and a picture shows the neighborhood."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from saccade.tasks.nodes_to_labels import Config, Task
 
-from saccade.data import tokenizers
+from saccade.data.examples import Example, Node
 from saccade.data.formats.graph_files import GraphData, both_ways, sparse
-from saccade.errors import DataError, InputError
-from saccade.search import Config as SearchConfig
-from saccade.systems.gat import Config as ModelConfig
-from saccade.systems.gat import Model
-from saccade.view.trace import check
+from saccade.errors import DataError, InputError, UnknownName
+from saccade.readers.node import FILE
+from saccade.task import Task
+from tests import made_tasks
+from tests.made_tasks import nothing, options, predictions, scene, settings
 
+SYSTEM = "gat"
+SIZES = ("model.hidden_size=3", "model.num_heads=2", "model.num_output_heads=2")
 NAMES = ("ann", "bob", "cy", "dee", "eve", "fay")
 EDGES = np.array([[0, 0, 1, 3], [1, 2, 2, 4]])  # fay knows nobody
-BEAM = SearchConfig(method="beam", n_best=2)
 
 
 def graph(edge_features: bool = False, classes: tuple[str, ...] = ("x", "y")) -> GraphData:
     dice = np.random.default_rng(0)
     edges = both_ways(EDGES, 6)
     features = dice.random((edges.shape[1], 3)).astype(np.float32) if edge_features else None
-    labels = np.array([0, 1, 0, 1, -1, 0])
+    labels = np.minimum(np.array([0, 1, 0, 1, -1, 0]), len(classes) - 1)
     parts = np.array([0, 1]), np.array([2]), np.array([3, 5])
     return GraphData(sparse(dice.random((6, 4)).astype(np.float32)), labels, edges, *parts, classes, NAMES, features)
 
 
 def fitted(edge_features: bool = False) -> Task:
-    return Task.fit(Config(), tokenizers.Config(), graph(edge_features))
+    return made_tasks.fitted(SYSTEM, graph(edge_features).splits(), *SIZES)
 
 
-def model(task: Task) -> Model:
-    torch.manual_seed(1)
-    return Model(ModelConfig(hidden=3, heads=2, output_heads=2), **task.sizes()).eval()
+def model(task: Task) -> object:
+    return made_tasks.model(SYSTEM, task, *SIZES, loud=1.0)
+
+
+def nodes(*numbers: int) -> list[Example]:
+    return [graph().example(number) for number in numbers]
 
 
 @pytest.mark.parametrize("edge_features", [False, True])
 def test_the_graph_comes_back_from_the_run(edge_features: bool, tmp_path: Path) -> None:
-    task = fitted(edge_features=edge_features)
+    task = fitted(edge_features)
     task.save(tmp_path)
-    again = Task.load(task.config, tmp_path)
+    again = Task.load(settings(SYSTEM, *SIZES), tmp_path)
     made = model(task)
-    nodes = list(range(6))
-    assert again.names == list(NAMES)
-    assert again.sizes() == task.sizes()
-    assert task.sizes()["edge_features"] == (3 if edge_features else 0)
-    assert np.array_equal(again.probabilities(made, nodes), task.probabilities(made, nodes))
-    assert again.kept().fingerprint() == graph(edge_features).fingerprint()
-    assert again.kept().test.tolist() == [3, 5]
-    (tmp_path / "graph.safetensors").write_bytes(b"no tensors")
+    assert again.reader.names == list(NAMES)
+    assert again.sizes() == task.sizes() == {"features": 4, "edge_features": 3 if edge_features else 0, "labels": 2}
+    one, other = (predictions(each, made, NAMES, options(2)) for each in (task, again))
+    assert one == other
+    assert again.reader.kept().fingerprint() == graph(edge_features).splits().fingerprint()
+    assert [example.input for example in again.reader.kept().test] == [3, 5]
+    (tmp_path / FILE).write_bytes(b"no tensors")
     with pytest.raises(DataError, match=r"graph\.safetensors: cannot be read"):
-        Task.load(task.config, tmp_path)
+        Task.load(settings(SYSTEM, *SIZES), tmp_path)
 
 
-def test_one_label_cannot_be_learned() -> None:
+def test_one_label_cannot_be_learned_nor_nodes_without_features() -> None:
     with pytest.raises(DataError, match="at least 2 different labels"):
-        Task.fit(Config(), tokenizers.Config(), graph(classes=("x",)))
+        made_tasks.fitted(SYSTEM, graph(classes=("x",)).splits(), *SIZES)
+    bare = replace(graph(), features=sparse(np.zeros((6, 0), np.float32)))
+    with pytest.raises(DataError, match="expected nodes with at least one column of features, got none"):
+        made_tasks.fitted(SYSTEM, bare.splits(), *SIZES)
 
 
 def test_nodes_are_asked_for_by_name() -> None:
     task = fitted()
     made = model(task)
-    found = list(task.predict(made, ["dee", "", " ann "], BEAM))
+    found = predictions(task, made, ["dee", "", " ann "], options(2))
     assert [len(one) for one in found] == [2, 1, 2]
     assert found[1][0].text == ""
-    told = task.probabilities(made, [3, 0])
-    for row, best in zip(told, (found[0], found[2]), strict=True):
-        assert np.exp(best[0].log_prob) == pytest.approx(row.max(), abs=1e-5)
-        assert best[0].text == task.labels.names[int(row.argmax())]
+    for node, best in ((3, found[0]), (0, found[2])):
+        with torch.no_grad():
+            row = made.logits(task.reader.encode([Node(node)]).batch([0])).softmax(-1)[0]  # type: ignore[attr-defined]
+        assert best[0].probability == pytest.approx(float(row.max()), abs=1e-5)
+        assert best[0].text == task.writer.names[int(row.argmax())]
     with pytest.raises(InputError, match="line 3: unknown node 'deee'; did you mean 'dee'"):
-        list(task.predict(made, ["dee", "", "deee"], BEAM))
+        predictions(task, made, ["dee", "", "deee"])
+    with pytest.raises(UnknownName):
+        task.reader.parse("deee", nothing)
 
 
-def test_scores_count_the_nodes_that_are_asked_for() -> None:
+def test_nodes_without_names_are_their_numbers() -> None:
+    task = made_tasks.fitted(SYSTEM, replace(graph(), nodes=()).splits(), *SIZES)
+    for typed in ("4", 4, Node(4)):
+        example = task.reader.parse(typed, nothing)
+        assert example is not None
+        assert (example.input, example.name) == (4, "4")
+
+
+def test_scores_count_the_nodes_that_are_given() -> None:
     task = fitted()
-    made, nodes = model(task), graph().test.tolist()
-    scores = task.evaluate(made, nodes, SearchConfig())
-    assert set(scores["all"]) <= set(task.metrics(task.config))
-    said = task.answers(made, nodes, SearchConfig())
-    right = [task.labels.names[label] == one for label, one in zip(graph().labels[nodes], said, strict=True)]
-    assert scores["all"]["examples"] == 2
-    assert scores["all"]["accuracy"] == np.mean(right)
-    assert np.sum(task.details(nodes, said)["confusion"]["counts"]) == 2
+    made, examples = model(task), nodes(3, 5)
+    found = task.evaluate(made, examples, options())
+    assert set(found["all"]) <= {"examples", *task.writer.metrics(task.writer.config)}
+    right = [one.text == example.target for one, example in zip(found.predictions, examples, strict=True)]
+    assert found["all"]["examples"] == 2
+    assert found["all"]["accuracy"] == np.mean(right)
+    assert np.sum(found.details["confusion"]["counts"]) == 2
 
 
 @pytest.mark.parametrize("edge_features", [False, True])
-def test_a_picture_shows_the_neighborhood(edge_features: bool) -> None:
-    task = fitted(edge_features=edge_features)
-    made = model(task)
-    for name, around in (("ann", ["ann (x)", "bob (y)", "cy (x)"]), ("fay", ["fay (x)"])):
-        (found,) = task.predict(made, [name], SearchConfig(), looks=True)
-        (scene,) = task.scenes(name, found, "")
-        check(scene)
-        assert scene.axes["neighbors"].labels == around
-        assert [look.name for look in scene.looks] == ["layer 1", "layer 2"]
-        for look in scene.looks:
-            assert look.weights.shape == (2, 1, len(around))
-            assert look.weights.sum(-1) == pytest.approx(np.ones((2, 1)), abs=1e-5)
+@pytest.mark.parametrize(("name", "around"), [("ann", ["ann (x)", "bob (y)", "cy (x)"]), ("fay", ["fay (x)"])])
+def test_a_picture_shows_the_neighborhood(name: str, around: list[str], edge_features: bool) -> None:
+    task = fitted(edge_features)
+    drawn = scene(task, model(task), name)
+    assert list(drawn.axes["node"].labels) == [name]
+    assert list(drawn.axes["neighbors"].labels) == around
+    assert [look.name for look in drawn.looks] == ["layer 1", "layer 2"]
+    for look in drawn.looks:
+        assert look.weights.shape == (2, 1, len(around))
+        assert look.weights.sum(-1) == pytest.approx(np.ones((2, 1)), abs=1e-5)
+    assert drawn.notes["known label"] == "x"
+
+
+def test_neighbors_are_those_whose_edges_lead_to_the_node() -> None:
+    one_way = replace(graph(), edge_index=np.array([[1, 2, 0], [0, 0, 3]]))
+    task = made_tasks.fitted(SYSTEM, one_way.splits(), *SIZES)
+    names = {name: task.reader.axes(one_way.example(number))["neighbors"].labels for number, name in enumerate(NAMES)}
+    assert list(names["ann"]) == ["ann (x)", "bob (y)", "cy (x)"]
+    assert list(names["dee"]) == ["dee (y)", "ann (x)"]
+    assert list(names["eve"]) == ["eve (unknown)"]
 
 
 def test_only_what_is_near_is_seen() -> None:
     """With two layers a node sees two steps: what a node of another part of the graph is changes nothing."""
     task = fitted()
     made = model(task)
-    batch = task.corpus([0]).batch([0])
-    before = made(batch)
-    features = batch.features.to_dense().clone()
+    given = task.reader.encode([Node(0)]).batch([0])
+    before = made.logits(given)  # type: ignore[attr-defined]
+    features = given.features.to_dense().clone()
     features[4] += 1
-    other = type(batch)(batch.graph, features, None, batch.nodes, batch.label)
-    assert torch.allclose(made(other), before, atol=1e-6)
+    other = replace(given, features=features)
+    assert torch.allclose(made.logits(other), before, atol=1e-6)  # type: ignore[attr-defined]
     features[2] += 1
-    assert not torch.allclose(made(other), before, atol=1e-4)
+    assert not torch.allclose(made.logits(other), before, atol=1e-4)  # type: ignore[attr-defined]
+
+
+def test_features_that_are_mostly_zeros_stay_sparse() -> None:
+    wide = np.zeros((6, 50), np.float32)
+    wide[:, 7] = 1
+    assert made_tasks.fitted(SYSTEM, replace(graph(), features=sparse(wide)).splits()).reader.whole.features.is_sparse
+    assert not fitted().reader.whole.features.is_sparse

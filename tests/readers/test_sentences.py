@@ -1,9 +1,7 @@
-"""Texts cut into sentences, and batches whose rows are sentences."""
+"""Texts cut into sentences."""
 
-import numpy as np
 import pytest
-import torch
-from saccade.data.documents import document_batch, sentences
+from saccade.readers.sentences import sentences
 
 
 @pytest.mark.parametrize(
@@ -29,12 +27,3 @@ def test_sentences(text: str, expected: list[str]) -> None:
 def test_no_letter_is_lost() -> None:
     text = 'Mr. X? "Yes!" . he said ...\nand e.g. that.No end (here.) 5.5 stars . . . !'
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
-
-
-def test_a_batch_has_sentences_as_rows() -> None:
-    documents = [([5, 6, 7], [2, 1]), ([], []), ([8, 9], [2])]
-    batch = document_batch([(np.array(a, np.int32), np.array(b, np.int32)) for a, b in documents], torch.tensor([0, 1, 0]))
-    assert batch.source.tolist() == [[5, 6], [7, 0], [8, 9]]
-    assert batch.lengths.tolist() == [2, 1, 2]
-    assert batch.counts.tolist() == [2, 0, 1]
-    assert batch.tokens == 3

@@ -1,21 +1,21 @@
-"""Runs of letters of words: those that are learned, and those of texts side by side."""
+"""Character n-grams of words: those that are learned, and those of texts side by side."""
 
 from pathlib import Path
 
 import pytest
 import torch
-from saccade.data.spelling import Letters, Spelling, runs
+from saccade.readers.spelling import Letters, Spelling, ngrams
 
 from saccade.errors import DataError
 
 TEXTS = [["good", "food"], [], ["bad", "good", "wine"]]
 
 
-def test_runs_of_a_word_by_hand() -> None:
-    assert runs("good") == ["<go", "goo", "ood", "od>", "<goo", "good", "ood>", "<good", "good>"]
-    assert runs("a") == ["<a>"]
-    assert runs("") == []
-    assert runs("aaaaaaaa") == ["<aa", "aaa", "aa>", "<aaa", "aaaa", "aaa>", "<aaaa", "aaaaa", "aaaa>"]
+def test_ngrams_of_a_word_by_hand() -> None:
+    assert ngrams("good") == ["<go", "goo", "ood", "od>", "<goo", "good", "ood>", "<good", "good>"]
+    assert ngrams("a") == ["<a>"]
+    assert ngrams("") == []
+    assert ngrams("aaaaaaaa") == ["<aa", "aaa", "aa>", "<aaa", "aaaa", "aaa>", "<aaaa", "aaaaa", "aaaa>"]
 
 
 def test_what_enough_different_words_have_is_learned() -> None:
@@ -23,7 +23,7 @@ def test_what_enough_different_words_have_is_learned() -> None:
     assert Letters.of([*TEXTS, *TEXTS], 2).known == ["od>", "ood", "ood>"]  # the same words again are no others
     assert Letters.of(TEXTS, 3).known == []
     every = Letters.of(TEXTS, 1)
-    assert set(every.known) == {run for text in TEXTS for word in text for run in runs(word)}
+    assert set(every.known) == {run for text in TEXTS for word in text for run in ngrams(word)}
 
 
 def test_a_word_never_seen_has_the_letters_that_are_known() -> None:
@@ -43,7 +43,7 @@ def test_they_come_back_from_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 3, 5])
-def test_a_batch_has_the_runs_of_each_word_and_zeros_elsewhere(width: int) -> None:
+def test_a_batch_has_the_ngrams_of_each_word_and_zeros_elsewhere(width: int) -> None:
     letters = Letters.of(TEXTS, 1)
     found = Spelling(TEXTS, letters).batch([2, 1, 0], width)
     assert found.shape[:2] == (3, width)
