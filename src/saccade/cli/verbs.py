@@ -257,9 +257,9 @@ def look(
         kind_of(target, shown.FILES)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
-    trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to)
+    trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to).trace
     for target in out:
-        for written in Shown(trace, attention, head).save(target):
+        for written in shown.Shown(trace, attention, head).save(target):
             print(written)
     for scene in trace.scenes if not out else []:
         print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")

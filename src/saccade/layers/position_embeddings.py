@@ -45,7 +45,7 @@ class Sinusoidal(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Sinusoidal":
         """To another dtype or device: from the formula, not from numbers that were rounded before."""
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self.table = sinusoids(0, TABLE, self.width, halves=self.halves).to(self.table)
         return self
 

@@ -130,7 +130,7 @@ def diagonal(words: Tensor, sizes: Tensor, counts: Tensor) -> Float[Tensor, "B 1
 
 def of_like_length(sizes: Tensor) -> Iterator[Tensor]:
     """The rows of each step of lengths."""
-    steps = torch.bucketize(sizes, torch.tensor(STEPS, device=sizes.device))
+    steps = torch.bucketize(sizes, torch.tensor(STEPS).to(sizes.device))
     for step in steps.unique().tolist():
         yield torch.nonzero(steps == step)[:, 0]
 

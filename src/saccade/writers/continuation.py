@@ -44,7 +44,7 @@ class Windows:
 
     def at(self, starts: Sequence[int]) -> Batch:
         """The windows that start after these tokens."""
-        rows = [self.tokens[start + 1 : start + 1 + self.context] for start in starts]
+        rows = [self.tokens[start + 1 : start + 1 + self.context].tolist() for start in starts]
         return Batch(None, TextTarget(*padded(rows), torch.from_numpy(self.tokens[list(starts)])))
 
     def batches(self, config: Any) -> "RandomWindows":

@@ -156,6 +156,7 @@ class Writer(writer.Writer):
                 banned=self.vocabulary.banned,
                 looks=options.looks,
                 positions=positions,
+                device=next(model.parameters()).device,
             )
             for i, (texts, hypotheses) in enumerate(zip(found, best, strict=True)):
                 read = [look.of(i) for look in known]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from saccade.training.checkpoints import store as module
 from saccade.training.checkpoints import listing
+from saccade.training.checkpoints import store as module
 from saccade.training.checkpoints.store import Checkpoints
-from tests.training.saves import die, end, hidden, is_whole, save, scratch, start
+from tests.training.checkpoints.saves import die, end, hidden, is_whole, save, scratch, start
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork"),

@@ -12,7 +12,7 @@ from saccade.training.train import train
 from .runs import tiny
 
 pytestmark = pytest.mark.usefixtures("put_back")
-WRITTEN = {"config.toml", "env.json", "log.jsonl", "source.tokenizer.json", "target.tokenizer.json", "LAST", "BEST"}
+WRITTEN = {"config.toml", "env.json", "log.jsonl", "tokenizer.json", "target.tokenizer.json", "LAST", "BEST"}
 CHECKPOINT = {"model.safetensors", "optimizer.safetensors", "random.safetensors", "state.json", "MANIFEST.json"}
 
 

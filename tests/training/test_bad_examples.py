@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saccade.data.examples import Bag, Pair, Picture, Splits
+from saccade.data.examples import Bag, Example, Picture, Splits
 from saccade.errors import DataError
-from saccade.tasks import image_to_label
 from saccade.experiments.cell import scored
+from saccade.task import Task
+from saccade.training.bad_examples import learned
 from saccade.training.progress import Quiet
 from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
-from saccade.training.bad_examples import learned
 from saccade.training.train import train
 
 from .sittings import Noted
-from .test_resume_labels import WORDS
+from .small import WORDS
 
 pytestmark = pytest.mark.usefixtures("put_back")
 SHORT = [*WORDS, "train.steps=4"]
@@ -41,7 +41,7 @@ def texts(folder: Path, bad: str, *words: str) -> Settings:
             rows[3] = f"{'x' * 60}\tb\n"
         (folder / f"{part}.tsv").write_text("".join(rows))
     files = [f"data.{part}={folder / part}.tsv" for part in PARTS]
-    return resolve({"system": "bahdanau"}, [*files, "model.hidden=4", "task.longest=20", *SHORT, *words])
+    return resolve({"system": "bahdanau"}, [*files, "model.hidden_size=4", "reader.max_length=20", *SHORT, *words])
 
 
 def aspects(folder: Path, bad: str, *words: str) -> Settings:
@@ -52,7 +52,7 @@ def aspects(folder: Path, bad: str, *words: str) -> Settings:
             rows[3] = "it is good\t1\n"
         (folder / f"{part}.tsv").write_text("".join(rows))
     files = [f"data.{part}={folder / part}.tsv" for part in PARTS]
-    return resolve({"system": "atae_lstm"}, [*files, "model.embedding=4", "model.hidden=4", *SHORT, *words])
+    return resolve({"system": "atae_lstm"}, [*files, "model.embedding_size=4", "model.hidden_size=4", *SHORT, *words])
 
 
 def labels(folder: Path, bad: str, *words: str) -> Settings:
@@ -94,7 +94,7 @@ def test_the_side_of_parallel_text_is_named(tmp_path: Path) -> None:
     for name, rows in {"a.de": ["eins", "zwei"], "a.en": ["one", "two"], "b.de": ["eins"], "b.en": ["o" * 60]}.items():
         (tmp_path / name).write_text("".join(f"{row}\n" for row in rows))
     files = [f"data.{part}={tmp_path / name}.de,{tmp_path / name}.en" for part, name in (("train", "a"), ("valid", "b"))]
-    settings = resolve({"system": "bahdanau"}, [*files, "task.longest=20", *SHORT])
+    settings = resolve({"system": "bahdanau"}, [*files, "writer.max_length=20", *SHORT])
     with pytest.raises(DataError, match=r"^validation data: \S+b\.en:1: 61 tokens, at most 20 .*or data\.skip_bad=true$"):
         train(tmp_path / "run", settings, Quiet())
 
@@ -102,7 +102,7 @@ def test_the_side_of_parallel_text_is_named(tmp_path: Path) -> None:
 def test_examples_of_no_file_are_named_by_their_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = texts(tmp_path, "none")
     whole = Run(tmp_path, settings).splits()
-    bad = [*whole.valid, Pair("x" * 60, "y")]
+    bad = [*whole.valid, Example("x" * 60, "y")]
     monkeypatch.setattr(Run, "splits", lambda self: Splits(whole.train, bad, whole.test))
     with pytest.raises(DataError, match=r"^validation data: example 13: 60 tokens"):
         train(tmp_path / "run", settings, Quiet())
@@ -121,19 +121,22 @@ def test_nothing_left(tmp_path: Path) -> None:
         train(tmp_path / "run", settings, Quiet())
 
 
+def fitted(system: str, splits: Splits) -> Task:
+    return Task.fit(resolve({"system": system}, ["data.train=unread"]), splits)
+
+
 def test_pictures_of_another_shape() -> None:
-    def picture(size: int, label: str, name: str) -> Picture:
-        return Picture(np.zeros((size, size), np.uint8), label, name=name)
+    def picture(size: int, label: str, name: str) -> Example:
+        return Example(Picture(np.zeros((size, size), np.uint8)), label, name=name)
 
     train_set = [picture(4, "a", "one.png"), picture(4, "b", "two.png")]
     splits = Splits(train_set, [picture(4, "a", "three.png")], [*train_set, picture(5, "a", "odd.png")])
-    task = image_to_label.Task.fit(image_to_label.Config(), None, splits)  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"^test data: example 3 \(odd\.png\): expected pictures of 4 × 4"):
-        learned(task, splits, None, print)
+        learned(fitted("se_resnet", splits), splits, None, print)
 
 
-def bag(width: int, marks: list[int], target: str = "1") -> Bag:
-    return Bag(np.zeros((len(marks), width), np.float32), target, np.array(marks), name="nest")
+def bag(width: int, marks: list[int], target: str = "1") -> Example:
+    return Example(Bag(np.zeros((len(marks), width), np.float32), np.array(marks)), target, name="nest")
 
 
 @pytest.mark.parametrize(
@@ -141,18 +144,13 @@ def bag(width: int, marks: list[int], target: str = "1") -> Bag:
     [
         ("set_outlier", bag(2, [1, 1, 0]), "one of them marked"),
         ("set_outlier", bag(3, [1, 0, 0]), "items of shape"),
-        ("deep_sets", bag(2, [0, 0], "many"), "expected a number to be said of the set, got 'many'"),
+        ("deep_sets", bag(2, [0, 0], "many"), "expected a number as target, got 'many'"),
         ("deep_sets", bag(3, [0, 0]), "items of shape"),
         ("attention_mil", bag(3, [0, 0]), "items of shape"),
     ],
 )
-def test_bags_that_are_not_the_first_of_their_part(system: str, odd: Bag, told: str) -> None:
-    from saccade import systems, tasks
-    from saccade.data import tokenizers
-
-    module = tasks.load(systems.load(system).TASK)
+def test_bags_that_are_not_the_first_of_their_part(system: str, odd: Example, told: str) -> None:
     good = [bag(2, [0, 1], "1"), bag(2, [1, 0], "2")]
     splits = Splits(good, [good[0], odd], [])
-    task = module.Task.fit(module.Config(), tokenizers.Config(), splits)
     with pytest.raises(DataError, match=rf"^validation data: example 2 \(nest\): .*{told}"):
-        learned(task, splits, None, print)
+        learned(fitted(system, splits), splits, None, print)

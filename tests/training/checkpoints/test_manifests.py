@@ -17,9 +17,9 @@ import pytest
 
 from saccade.errors import DataError
 from saccade.training.checkpoints import strict_json
-from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.checkpoints.listing import pointer_text
-from tests.training.saves import is_whole, save, scratch
+from saccade.training.checkpoints.store import Checkpoints
+from tests.training.checkpoints.saves import is_whole, save, scratch
 
 FILES = ["model.safetensors", "optimizer.safetensors", "random.safetensors", "state.json", "MANIFEST.json"]
 NEWEST, EARLIER = "step-00000003", "step-00000002"

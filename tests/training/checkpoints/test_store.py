@@ -11,7 +11,7 @@ import torch
 
 from saccade.errors import DataError, SaccadeError, UsageError
 from saccade.training.checkpoints.store import Checkpoints
-from tests.training.saves import equal, hidden, is_whole, save, tensors_of
+from tests.training.checkpoints.saves import equal, hidden, is_whole, save, tensors_of
 
 DTYPES = [
     *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32),

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from saccade.errors import SaccadeError
-from saccade.training.checkpoints import store as module
 from saccade.training import durable_files
+from saccade.training.checkpoints import store as module
 from saccade.training.checkpoints.store import Checkpoints
-from tests.training.saves import end, hidden, is_whole, save, scratch, start
+from tests.training.checkpoints.saves import end, hidden, is_whole, save, scratch, start
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -144,7 +144,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     before("fsync", lambda descriptor: str(os.fstat(descriptor).st_ino))
     for name in ("rename", "replace"):
         before(name, lambda source, target: f"{' '.join(inside(Path(source)))} > {Path(target).name}")
-    monkeypatch.setattr(files, "remove", lambda path: events.append(("remove", path.name)))
+    monkeypatch.setattr(durable_files, "remove", lambda path: events.append(("remove", path.name)))
     return events
 
 
