@@ -20,11 +20,11 @@ from typing import Any
 
 import torch
 from kit import Report, apart, arguments
-
 from saccade.data.text import padded
+from saccade.exchange.marian import config_for, their_name
+
 from saccade.data.tokenizers import END, PAD, START
 from saccade.exchange.ct2 import specification
-from saccade.exchange.marian import config_for, their_name
 from saccade.layers.linear import at_rest
 from saccade.search import Config as SearchConfig
 from saccade.search import search

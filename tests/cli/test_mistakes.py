@@ -91,7 +91,9 @@ MISTAKES = [
     Mistake("too small", NEW + "good.tsv train.steps=0", 2, ("train.steps", "greater than 0", "got 0")),
     Mistake("not a share", NEW + "good.tsv model.dropout=1.5", 2, ("model.dropout", "less than 1", "got 1.5")),
     Mistake("not a number", NEW + "good.tsv train.learning_rate=nan", 2, ("train.learning_rate", "got nan")),
-    Mistake("not a choice", NEW + "good.tsv train.optimizer=adamm", 2, ("train.optimizer", "'adam', 'adamw', 'sgd' or 'rmsprop'")),
+    Mistake(
+        "not a choice", NEW + "good.tsv train.optimizer=adamm", 2, ("train.optimizer", "'adam', 'adamw', 'sgd' or 'rmsprop'")
+    ),
     Mistake("unknown section", NEW + "good.tsv trian.steps=5", 2, ("section 'trian'", "did you mean 'train'?")),
     Mistake("word without section", NEW + "good.tsv steps=5", 2, ("section.key=value", "'steps=5'", "train.steps=500")),
     Mistake("word without value", NEW + "good.tsv train.steps", 2, ("section.key=value", "'train.steps'")),
@@ -312,7 +314,12 @@ def test_debug_shows_the_traceback(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["data.train=god.tsv", "data.train=good.tsv model.score=aditive", "data.train=good.tsv reader.max_length=3", "data.train="],
+    [
+        "data.train=god.tsv",
+        "data.train=good.tsv model.score=aditive",
+        "data.train=good.tsv reader.max_length=3",
+        "data.train=",
+    ],
 )
 @pytest.mark.parametrize("before", ["", "runs", "runs/bahdanau"])
 def test_failed_start_leaves_nothing(words: str, before: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:

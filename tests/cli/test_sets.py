@@ -66,7 +66,9 @@ def test_the_odd_one_of_ones_own(place: Path, capsys: pytest.CaptureFixture[str]
             a, b = base + (item == odd) * 4 + dice.normal(size=2) / 10
             rows.append(f"{bag},x,{int(item == odd)},{a:.3f},{b:.3f}")
     (place / "bags.csv").write_text("\n".join(rows) + "\n")
-    command = f"train set_outlier data.train=bags.csv data.test=bags.csv model.hidden_size=8 {SMALL} train.learning_rate=0.01"
+    command = (
+        f"train set_outlier data.train=bags.csv data.test=bags.csv model.hidden_size=8 {SMALL} train.learning_rate=0.01"
+    )
     assert here(command, capsys).code == 0
     shown = here("evaluate runs/set_outlier --data bags.csv", capsys).out
     assert "right (20.00% by chance)" in shown

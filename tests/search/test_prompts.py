@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
+from saccade.data.text import padded
 from torch import Tensor
 
-from saccade.data.text import padded
 from saccade.data.tokenizers import END, START
 from saccade.errors import UsageError
 from saccade.search import Config, Prefiller, Step, forced, search, stream

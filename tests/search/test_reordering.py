@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 import torch
+from saccade.data.text import padded, text_batch
 from torch import Tensor
 
 from saccade import systems
-from saccade.data.text import padded, text_batch
 from saccade.data.tokenizers import END
 from saccade.search import Config, search
 from tests.search.writers import IDS

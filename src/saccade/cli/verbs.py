@@ -33,7 +33,7 @@ from saccade.training.train import train as train_run
 from saccade.view.output.display_text import columns, fit
 from saccade.view.output.saving import kind_of
 from saccade.view.render import terminal
-from saccade.view.shown import FILES, Shown
+from saccade.view.shown import FILES
 from saccade.writers.writer import Prediction
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
