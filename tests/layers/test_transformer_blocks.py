@@ -60,7 +60,7 @@ def embedded(ours: Model, tokens: Tensor) -> Tensor:
 def their_log_probs(theirs: nn.Transformer, ours: Model, given: Batch) -> Tensor:
     """(B, T, V) through torch's layers."""
     closed = torch.arange(given.input.tokens.shape[1]) >= given.input.lengths[:, None]
-    future = torch.ones(given.target.shape[1], given.target.shape[1], dtype=torch.bool).triu(1)
+    future = torch.ones(given.target.tokens.shape[1], given.target.tokens.shape[1], dtype=torch.bool).triu(1)
     hidden = theirs(
         embedded(ours, given.input.tokens),
         embedded(ours, given.target.before()),
@@ -82,7 +82,7 @@ def test_reader_and_writer_are_torchs(norm: Norm) -> None:
     torch.testing.assert_close(ours.encode(given.input.tokens, given.input.lengths), wanted, atol=1e-5, rtol=1e-5)
 
     log_probs = their_log_probs(theirs, ours, given)
-    live = torch.arange(given.target.shape[1]) < given.target.lengths[:, None]
+    live = torch.arange(given.target.tokens.shape[1]) < given.target.lengths[:, None]
     loss = F.nll_loss(log_probs[live], given.target.tokens[live], reduction="sum")
     found = ours(given).loss
     assert found.item() == pytest.approx(loss.item(), rel=1e-6)
@@ -94,7 +94,7 @@ def test_reader_and_writer_are_torchs(norm: Norm) -> None:
     memory = ours.read(given.input)
     for number, one in enumerate(forced(ours, memory, rows()[1], start=START)):
         size = given.target.lengths[number]
-        chosen = log_probs[number, :size].gather(1, given.target[number, :size, None])[:, 0]
+        chosen = log_probs[number, :size].gather(1, given.target.tokens[number, :size, None])[:, 0]
         torch.testing.assert_close(one.log_probs, chosen.detach(), atol=1e-5, rtol=1e-5)
 
 
