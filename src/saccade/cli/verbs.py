@@ -30,6 +30,7 @@ from saccade.training.progress import watcher
 from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
+from saccade.view import shown
 from saccade.view.output.display_text import columns, fit
 from saccade.view.output.saving import kind_of
 from saccade.view.render import terminal
