@@ -292,7 +292,7 @@ def main() -> None:
         speed, best = {}, max(best, peak())
         for name, taken in times.items():
             batches, middle = batches_of(kind, name), statistics.median(taken)
-            tokens, padded = sum(batch.tokens for batch in batches), sum(batch.target.numel() for batch in batches)
+            tokens, padded = sum(int(batch.target.lengths.sum()) for batch in batches), sum(batch.target.numel() for batch in batches)
             rate = sum(map(work, batches)) / middle
             speed[name] = tokens / middle
             told = f"{tokens / middle:,.0f} target tokens per second, {1 - tokens / padded:.1%} padding"
