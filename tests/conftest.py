@@ -3,6 +3,7 @@
 import os
 import signal
 import zlib
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -28,3 +29,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def seeded(request: pytest.FixtureRequest) -> None:
     """Each test draws its own numbers from its name, so that order and workers do not matter."""
     torch.default_generator.manual_seed(zlib.crc32(request.node.nodeid.encode()) + SEED)
+
+
+@pytest.fixture
+def put_back() -> Iterator[None]:
+    """Threads and random states, which a training changes, as they were."""
+    from saccade.training.memory import random_tensors, restore_random  # not before jaxtyping's hook is set
+
+    threads, states = torch.get_num_threads(), random_tensors()
+    yield
+    torch.set_num_threads(threads)
+    restore_random(states)

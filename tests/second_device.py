@@ -12,6 +12,7 @@ A CPU tensor with dimensions that meets one of this device raises `MixedDevicesE
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +22,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 
 class _Backend:
-    """What torch asks of a device's module: `torch.second`. Random numbers are those of the CPU's generator."""
+    """What torch asks of a device's module: `torch.second_device`. Random numbers are those of the CPU's generator."""
 
     device = nullcontext
     get_rng_state = staticmethod(lambda device=None: torch.get_rng_state())
@@ -34,8 +35,8 @@ class _Backend:
     device_count = staticmethod(lambda: 1)
 
 
-_setup_privateuseone_for_python_backend("second", _Backend())
-DEVICE = torch.device("second", 0)
+_setup_privateuseone_for_python_backend("second_device", _Backend())
+DEVICE = torch.device("second_device", 0)
 CPU = torch.device("cpu")
 COPIES = ("aten::_to_copy", "aten::copy_")
 INDEXED = ("aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_")
@@ -91,8 +92,18 @@ class _Mode(TorchDispatchMode):
 @contextmanager
 def second_device(*, synchronize: bool = True) -> Iterator[torch.device]:
     """Inside, tensors can be made on the device; without `synchronize` the host may not read their numbers."""
-    with _Mode(synchronize):
+    # Tensors that wrap others know no inference mode: inside it is `no_grad`, also where it decorates a function.
+    with patch.multiple(torch.inference_mode, __enter__=_without_gradients, __exit__=_with_gradients), _Mode(synchronize):
         yield DEVICE
+
+
+def _without_gradients(self: Any) -> None:
+    self.before = torch.is_grad_enabled()
+    torch.set_grad_enabled(self.before and not self.mode)
+
+
+def _with_gradients(self: Any, *error: object) -> None:
+    torch.set_grad_enabled(self.before)
 
 
 def on_device(given: T) -> T:

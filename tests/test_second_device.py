@@ -52,7 +52,7 @@ def test_a_checkpointed_function_is_computed_again() -> None:
 
 @pytest.mark.parametrize("mix", [lambda x: x + torch.ones(3), lambda x: torch.stack((x, torch.ones(3)))])
 def test_devices_do_not_mix(mix: Callable[[Tensor], Tensor]) -> None:
-    with second_device(), pytest.raises(MixedDevicesError, match=r"got cpu \(3,\) and second:0"):
+    with second_device(), pytest.raises(MixedDevicesError, match=r"got cpu \(3,\) and second_device:0"):
         mix(on_device(torch.ones(3)))
     with second_device():
         x = on_device(torch.ones(3))

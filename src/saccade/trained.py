@@ -161,13 +161,18 @@ class TrainedModel:
         if self.task.reader.kept() is not None:
             raise UsageError("data: expected a run that reads files, got one that labels the nodes of its graph")
         if not isinstance(source, str):
-            return [one if isinstance(one, Example) else Example(*one) for one in source]
+            return [one if isinstance(one, Example) else self._pair(*one) for one in source]
         module, how = data.dataset(self.run.settings.dataset), self.run.settings.data
         if not hasattr(module, "read"):
             module = data.dataset(Kinds.of(self.system).reader.OWN)
             how = module.Config()
         found: Sequence[Example] = module.read(source, how)
         return found
+
+    def _pair(self, given: Any, target: Any, group: str = "") -> Example:
+        """An input as people hold it, with what is to be predicted."""
+        example = self.task.reader.parse(given, lambda: self.splits) or Example("")
+        return replace(example, target=str(target), group=group)
 
     def look(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Shown:
         """Where the model looked, a scene for each input (and for each of n_best outputs); it draws itself in a notebook."""
@@ -185,14 +190,17 @@ class TrainedModel:
 
 def _listed(inputs: Any) -> tuple[bool, list[Any]]:
     """Whether several inputs were given, and all of them."""
-    if isinstance(inputs, str | bytes | Path) or not isinstance(inputs, Iterable) or _is_array(inputs):
+    if isinstance(inputs, str | bytes | Path | Mapping) or not isinstance(inputs, Iterable) or _is_array(inputs):
         return False, [inputs]
     return True, list(inputs)
 
 
 def _is_array(value: Any) -> bool:
-    """Arrays and images are one input; a column of a table is several."""
-    return hasattr(value, "__array_interface__") and not hasattr(value, "iloc")
+    """Arrays of numbers, tensors, images and whole tables are one input; a column of a table, or of texts, is several."""
+    if hasattr(value, "iloc"):  # of pandas
+        return bool(value.ndim > 1)
+    texts = getattr(getattr(value, "dtype", None), "kind", "") in ("O", "S", "T", "U")
+    return hasattr(value, "data_ptr") or (hasattr(value, "__array_interface__") and not texts)
 
 
 def load(path: str | Path, checkpoint: Which | None = None, device: str = "auto") -> TrainedModel:
@@ -200,12 +208,14 @@ def load(path: str | Path, checkpoint: Which | None = None, device: str = "auto"
     return TrainedModel(Run.open(Path(path)), checkpoint, device)
 
 
-def train(name: str, data: str | None = None, out: str | Path | None = None, **settings: Any) -> TrainedModel:
+def train(
+    name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any
+) -> TrainedModel:
     """Train a recipe, a system or a TOML file, and load it; the words of the command line are keywords.
 
     saccade.train("transformer", data="pairs.tsv", steps=500, learning_rate=1e-3, model={"hidden_size": 64})
 
-    A keyword is a section with a table of its keys, or a key of [train].
+    A keyword is a section with a table of its keys, or a key of [train]; `data` is a file, or a table of the keys of [data].
     """
     from saccade.training.progress import watcher
     from saccade.training.settings import SECTIONS, base, resolve
@@ -213,10 +223,16 @@ def train(name: str, data: str | None = None, out: str | Path | None = None, **s
 
     flags = {flag: bool(settings.pop(flag, False)) for flag in ("resume", "fresh")}
     quiet = bool(settings.pop("quiet", False))
-    words = [f"data.train={data}"] if data is not None else []
+    if data is not None:
+        settings["data"] = data if isinstance(data, Mapping) else {"train": data}
+    words = []
     for key, value in settings.items():
         given: Mapping[str, Any] = {key: value} if key not in SECTIONS else value
         section = key if key in SECTIONS else "train"
-        words += [f"{section}.{inner}={config.word(one)}" for inner, one in given.items()]
+        words += [f"{section}.{inner}={_word(one)}" for inner, one in given.items()]
     place = Path(out) if out is not None else Path("runs") / Path(name).stem
     return TrainedModel(train_run(place, resolve(base(name), words), watcher(quiet=quiet), **flags))
+
+
+def _word(value: Any) -> str:
+    return config.word(str(value) if isinstance(value, Path) else value)

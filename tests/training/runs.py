@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch._dynamo  # noqa: F401 - the optimizer would import it in every child, which takes seconds
 
+from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
 from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
@@ -22,13 +24,13 @@ TINY = [
     "data.valid_size=20",
     "data.test_size=20",
     "data.locales=en_US,de_DE,ja_JP",
-    "model.embedding=8",
-    "model.hidden=12",
-    "model.readout=6",
+    "model.embedding_size=8",
+    "model.hidden_size=12",
+    "model.readout_size=6",
     "model.dropout=0.2",
     "train.steps=14",
-    "train.max_tokens=800",
-    "train.rate=0.01",
+    "train.batch_tokens=800",
+    "train.learning_rate=0.01",
     "train.schedule=cosine",
     "train.warmup=3",
     "train.log_every=1",
@@ -44,11 +46,18 @@ def tiny(*words: str) -> Settings:
     return resolve({"system": "bahdanau", "data": {"name": "dates"}}, [*TINY, *words])
 
 
+def tiny_epochs(*words: str) -> Settings:
+    """The date reader, trained for a number of epochs instead of steps."""
+    left_out = ["train.steps"] + ["train.batch_tokens"] * any(word.startswith("train.batch_size") for word in words)
+    common = [word for word in TINY if word.partition("=")[0] not in left_out]
+    return resolve({"system": "bahdanau", "data": {"name": "dates"}}, [*common, *words])
+
+
 def tiny_transformer(*words: str) -> Settings:
-    """The same with a Transformer that strikes out numbers everywhere."""
-    model = ["width=8", "heads=2", "hidden=16", "encoder_layers=2", "decoder_layers=1"]
+    """The same with a Transformer with dropout everywhere."""
+    model = ["hidden_size=8", "num_heads=2", "intermediate_size=16", "encoder_layers=2", "decoder_layers=1"]
     model += ["dropout=0.2", "attention_dropout=0.1", "activation_dropout=0.1"]
-    shared = ["task.shared=true", *(f"model.{word}" for word in model)]
+    shared = ["writer.share_tokenizer=true", *(f"model.{word}" for word in model)]
     common = [word for word in TINY if not word.startswith("model.")]
     return resolve({"system": "transformer", "data": {"name": "dates"}}, [*common, *shared, *words])
 
@@ -89,6 +98,17 @@ def forked(work: Callable[[], object]) -> int:
     except BaseException:
         traceback.print_exc(file=sys.stderr)
         os._exit(1)
+
+
+def interrupted(run: Path, settings: Settings, step: int) -> int:
+    """A child that trains this run and is stopped by Ctrl-C in this step; its exit status."""
+
+    def work() -> None:
+        with pytest.raises(Interrupted) as stop:
+            train(run, settings, StopAt(step))
+        assert stop.value.exit_code == 130
+
+    return ended(forked(work))
 
 
 def ended(child: int) -> int:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from saccade.errors import DataError, SaccadeError, UsageError
-from saccade.tasks.text_to_text import Task
+from saccade.task import Task
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
@@ -122,7 +122,9 @@ def test_one_more_signal_does_not_end_the_save(tmp_path: Path, monkeypatch: pyte
 
 def test_a_disk_that_fails_as_well_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, raising(DataError("bad")))
-    monkeypatch.setattr("saccade.training.checkpoints.store.stored.write_all", lambda *given: raising(OSError(28, "Full"))())
+    monkeypatch.setattr(
+        "saccade.training.checkpoints.store.manifests.write_all", lambda *given: raising(OSError(28, "Full"))()
+    )
     with pytest.raises(SaccadeError, match=r"step 6 failed \(bad\), and its checkpoint, too: cannot save step 6") as error:
         train(tmp_path, SETTINGS, Quiet())
     assert error.value.exit_code == 3

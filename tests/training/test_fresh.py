@@ -10,26 +10,23 @@ from typing import Any
 import pytest
 
 from saccade.errors import DataError, UsageError
-from saccade.exchange.exporting import export
-from saccade.exchange.importing import import_marian
-from saccade.tasks.text_to_text import Task
+from saccade.task import Task
+from saccade.trained import load
 from saccade.training import fresh as module
-from saccade.training.checkpoints import listing
+from saccade.training.checkpoints import listing, manifests
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
 from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
-from saccade.training.trained import Trained
 
-from ..exchange import models
 from .runs import StopAt, contents, ended, forked, tiny
 from .sittings import Noted
 from .test_run import labels
 
 pytestmark = pytest.mark.usefixtures("put_back")
-OLD, NEW = tiny("train.steps=3"), tiny("train.steps=5", "train.rate=0.02")
+OLD, NEW = tiny("train.steps=3"), tiny("train.steps=5", "train.learning_rate=0.02")
 INPUTS = ["<en_US> 3/4/18"]
 
 
@@ -42,7 +39,7 @@ def files_of(run: Path) -> dict[str, bytes]:
 
 def mine(folder: Path, *words: str) -> Settings:
     (folder / "my.tsv").write_text("".join(f"abc{n}\tcba{n}\n" for n in range(30)))
-    common = ["model.hidden=8", "train.threads=1", "train.steps=2", f"data.train={folder / 'my.tsv'}"]
+    common = ["model.hidden_size=8", "train.threads=1", "train.steps=2", f"data.train={folder / 'my.tsv'}"]
     return resolve({"system": "bahdanau"}, [*common, *words])
 
 
@@ -77,12 +74,12 @@ def test_whatever_ends_a_start_the_earlier_run_stands(
 
 def test_the_earlier_run_can_be_asked_until_the_new_one_has_a_checkpoint(tmp_path: Path) -> None:
     train(tmp_path, OLD, Quiet())
-    said = Trained.open(tmp_path).predict(INPUTS)
+    said = load(tmp_path).predict(INPUTS)
     seen = []
 
     class Asking(Quiet):
         def step(self, report: Any, entry: Any) -> None:
-            seen.append((Trained.open(tmp_path).step, Trained.open(tmp_path).predict(INPUTS) == said))
+            seen.append((load(tmp_path).step, load(tmp_path).predict(INPUTS) == said))
 
     train(tmp_path, tiny("train.steps=5", "train.save_every=2", "train.valid_every=100"), Asking(), fresh=True)
     assert seen[:2] == [(3, True), (3, True)]
@@ -93,12 +90,12 @@ def test_interrupted_before_the_first_checkpoint_the_earlier_run_stands_and_the_
     train(tmp_path / "whole", NEW, Quiet())
     run = tmp_path / "run"
     train(run, OLD, Quiet())
-    before, said = files_of(run), Trained.open(run).predict(INPUTS)
+    before, said = files_of(run), load(run).predict(INPUTS)
     with pytest.raises(Interrupted, match=r"stopped at step 2, checkpoint written; \S+ still holds the earlier run; go on"):
         train(run, NEW, StopAt(2), fresh=True)
     after = files_of(run)
     assert {name: after[name] for name in before} == before
-    assert Trained.open(run).predict(INPUTS) == said
+    assert load(run).predict(INPUTS) == said
     with pytest.raises(UsageError, match="the config has changed"):  # and is no reason to lose either
         train(run, OLD, Quiet(), resume=True)
     with pytest.raises(UsageError, match="already holds a run"):
@@ -119,18 +116,24 @@ def test_fresh_once_more_begins_anew(tmp_path: Path) -> None:
 
 
 def test_an_imported_run_stands_until_then(tmp_path: Path) -> None:
-    own: dict[str, Any] = {"norm": "post", "final_norm": "none", "positions": "sinusoidal_halves"}
-    models.run(tmp_path / "own", steps=0, task={"shared": False}, **own)
-    export(tmp_path / "own", tmp_path / "theirs", "marian")
-    run = import_marian(tmp_path / "theirs", tmp_path / "run").path
+    from saccade.exchange.exporting import export
+    from saccade.exchange.importing import import_model
+
+    from ..exchange import models
+
+    layout: dict[str, Any] = {"norm": "post", "final_norm": "none", "positions": "sinusoidal_halves"}
+    own = models.run(tmp_path / "own", steps=0, writer={"share_tokenizer": False}, **layout)
+    export(own, tmp_path / "theirs", "marian")
+    run = import_model(tmp_path / "theirs", tmp_path / "run").path
     names = files_of(run)
-    assert {"config.toml", "source.tokenizer.json", "target.tokenizer.json"} <= Run.open(run).files.keys()
+    learned = {"tokenizer.json", "target.tokenizer.json"}
+    assert {"config.toml", *learned} <= Run.open(run).files.keys()
     with pytest.raises(DataError, match="no such file"):
         train(run, mine(tmp_path, "data.train=nowhere.tsv"), Quiet(), fresh=True)
     assert files_of(run) == names
     train(run, labels(tmp_path), Quiet(), fresh=True)
     assert sorted(Run.open(run).files) == ["config.toml", "labels.json", "spelling.json", "tokenizer.json"]
-    assert not (run / "source.tokenizer.json").exists()
+    assert not (run / "target.tokenizer.json").exists()
 
 
 def test_files_of_others_stay(tmp_path: Path) -> None:
@@ -143,7 +146,7 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
     (run / "scores.json").write_text("{}")
     train(run, OLD, Quiet(), fresh=True)
     assert all((run / name).read_text() == "mine" for name in strange)
-    assert not any((run / name).exists() for name in ("labels.json", "tokenizer.json", "spelling.json", "scores.json"))
+    assert not any((run / name).exists() for name in ("labels.json", "spelling.json", "scores.json"))
     (run / "labels.json").write_text("mine")
     before = files_of(run)
     with pytest.raises(UsageError, match=r"labels\.json: in the way of a file of the run, .*; move it away"):
@@ -155,7 +158,7 @@ def test_a_manifest_leads_nowhere_else(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "precious").write_text("mine")
     train(tmp_path / "run", OLD, Quiet())
     real = listing.published
-    monkeypatch.setattr(shelf, "published", lambda folder: [_with(entry, "../precious") for entry in real(folder)])
+    monkeypatch.setattr(listing, "published", lambda folder: [_with(entry, "../precious") for entry in real(folder)])
     assert "../precious" not in module.owned(tmp_path / "run")
 
 
@@ -234,7 +237,7 @@ def test_killed_before_the_swap(when: str, tmp_path: Path, monkeypatch: pytest.M
         if when == "fit":
             monkeypatch.setattr(Task, "corpus", die)
         if when == "saving":
-            monkeypatch.setattr("saccade.training.checkpoints.store.stored.write_all", die)
+            monkeypatch.setattr(manifests, "write_all", die)
         if when == "saved":
             monkeypatch.setattr(module, "take_place", die)
         train(tmp_path, NEW, Dying(), fresh=True)
@@ -242,7 +245,7 @@ def test_killed_before_the_swap(when: str, tmp_path: Path, monkeypatch: pytest.M
     assert ended(forked(work)) == -signal.SIGKILL
     after = files_of(tmp_path)
     assert {name: after[name] for name in before} == before
-    assert Trained.open(tmp_path).step == 3
+    assert load(tmp_path).step == 3
     told = Noted()
     train(tmp_path, NEW if when == "saved" else OLD, told, resume=True)
     assert not (tmp_path / module.FRESH).exists()

@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def test_the_log_cuts_what_is_written_again(tmp_path: Path) -> None:
     first = Journal(tmp_path, 0)
     for step in range(1, 7):
         first.step(report(step, loss=float(step)))
-    first.valid(6, {"all": {"exact": 0.5}}, best=True)
+    first.valid(6, {"all": {"exact_match": 0.5}}, best=True)
     second = Journal(tmp_path, 4)
     second.step(report(5, loss=50.0))
     assert [(line["step"], line["loss"]) for line in lines(tmp_path)] == [(1, 1), (2, 2), (3, 3), (4, 4), (5, 50)]
@@ -45,11 +46,21 @@ def test_the_log_survives_a_torn_line(tail: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 def test_the_log_is_json_whatever_the_numbers(loss: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = Journal(tmp_path, 0)
-    given = [log.step(report(1, loss=loss)), log.valid(1, {"all": {"exact": 0.0, "loss": loss}}, best=False)]
+    given = [log.step(report(1, loss=loss)), log.valid(1, {"all": {"exact_match": 0.0, "loss": loss}}, best=False)]
     assert lines(tmp_path) == given
     assert lines(tmp_path)[0]["loss"] == lines(tmp_path)[1]["scores"]["all"]["loss"] == str(loss)
     Lines().valid(given[1])
-    assert f"all 0.00% exact (loss {loss})" in capsys.readouterr().err
+    assert f"all: exact match 0.00%  loss {loss:.4f}" in capsys.readouterr().err
+
+
+def test_metrics_of_the_system_are_logged(tmp_path: Path) -> None:
+    log = Journal(tmp_path, 0)
+    log.step(replace(report(1), metrics={"accuracy": 0.25, "kl": math.nan}))
+    log.step(report(2))
+    first, second = lines(tmp_path)
+    assert (first["accuracy"], first["kl"]) == (0.25, "nan")
+    assert first.keys() - second.keys() == {"accuracy", "kl"}
+    assert second["learning_rate"] == 0.1
 
 
 def test_speed_is_counted_from_where_the_sitting_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +69,7 @@ def test_speed_is_counted_from_where_the_sitting_began(tmp_path: Path, monkeypat
     first = Journal(tmp_path, 0)
     assert first.step(report(1, 1000))["tokens_per_second"] == 500
     assert first.step(report(2, 3000))["tokens_per_second"] == 1000
-    first.valid(2, {"all": {"exact": 0.5}}, best=True)
+    first.valid(2, {"all": {"exact_match": 0.5}}, best=True)
     resumed = Journal(tmp_path, 2, 3000)
     assert resumed.step(report(3, 4000))["tokens_per_second"] == 500
 

@@ -12,7 +12,7 @@ import pytest
 from saccade.errors import SaccadeError, UsageError
 from saccade.training import lock
 from saccade.training.lock import locked
-from tests.training.saves import end, start
+from tests.training.checkpoints.saves import end, start
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork"),

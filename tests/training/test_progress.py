@@ -2,6 +2,7 @@
 
 import io
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,19 @@ def test_the_bar_counts_from_where_the_run_goes_on(monkeypatch: pytest.MonkeyPat
     assert task.time_remaining == pytest.approx(6.0 * 50, rel=0.15)  # its own mean leaves the first step out
 
 
+def test_metrics_of_the_system_stand_beside_the_loss(capsys: pytest.CaptureFixture[str]) -> None:
+    given = replace(report(3, 10), metrics={"accuracy": 0.25, "kl": 1.5})
+    plain, bar = Lines(), Bar()
+    plain.begin(0, 9)
+    plain.step(given, None)
+    assert capsys.readouterr().err.startswith("step 3/9 · epoch 0 · loss 1.5000 · accuracy 0.2500 · kl 1.5000")
+    bar.console = bar.bar.live.console = Console(file=io.StringIO(), force_terminal=True)
+    bar.begin(0, 9)
+    bar.step(given, None)
+    bar.end()
+    assert bar.bar.tasks[0].fields["loss"] == "1.5000 · accuracy 0.2500 · kl 1.5000"
+
+
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0, "0:00"), (9.4, "0:09"), (59.6, "1:00"), (61, "1:01"), (600, "10:00"), (3725, "62:05")]
 )
@@ -98,16 +112,16 @@ def test_a_clock_has_minutes_and_seconds(seconds: float, shown: str) -> None:
 @pytest.mark.parametrize(
     ("part", "shown"),
     [
-        ({"examples": 3, "accuracy": 0.875, "loss": 0.25}, "all 87.50% right (loss 0.2500)"),
-        ({"examples": 3, "exact": 0.125, "loss": 0.5}, "all 12.50% exact (loss 0.5000)"),
-        ({"examples": 3, "exact": 0.125, "loss": 0.5, "bleu": 31.25}, "all BLEU 31.25 (loss 0.5000)"),
-        ({"examples": 3, "exact": 0.5, "mae": 0.0625}, "all 50.00% exact (error 0.0625)"),
-        ({"examples": 3, "mrr": 0.4321}, "all MRR 0.4321"),
+        ({"examples": 3, "accuracy": 0.875, "loss": 0.25}, "all: accuracy 87.50%  loss 0.2500"),
+        ({"examples": 3, "exact_match": 0.125, "loss": 0.5}, "all: exact match 12.50%  loss 0.5000"),
+        ({"examples": 3, "exact_match": 0.125, "loss": 0.5, "bleu": 31.25}, "all: loss 0.5000  BLEU 31.25"),
+        ({"examples": 3, "exact_match": 0.5, "mae": 0.0625}, "all: exact match 50.00%  mean absolute error 0.0625"),
+        ({"examples": 3, "mrr": 0.4321}, "all: mean reciprocal rank 0.4321"),
     ],
 )
 def test_scores_are_told_as_they_are(part: dict[str, float], shown: str) -> None:
     assert told({"all": part}) == shown
-    assert told({"all": part, "de": part}) == f"{shown} · de {shown.removeprefix('all ')}"
+    assert told({"all": part, "de": part}) == f"{shown} · de: {shown.removeprefix('all: ')}"
 
 
 def test_compiling_is_told_once_and_then_how_long_it_took() -> None:

@@ -10,14 +10,14 @@ import pytest
 
 from saccade.data.batches import Integers, plan
 from saccade.data.sets.dates import load
-from saccade.tasks.text_to_text import Task
+from saccade.task import Task
 from saccade.training.checkpoints import store
-from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
 from saccade.training.settings import Settings
 from saccade.training.train import train
 
-from .runs import StopAt, contents, ended, forked, in_child, tiny, tiny_transformer
+from .runs import contents, ended, forked, in_child, interrupted, tiny, tiny_epochs, tiny_transformer
+from .small import KINDS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -37,12 +37,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def corpus_lengths(chosen: Settings) -> Integers:
     """Tokens of each source and target."""
     splits = load(chosen.data)
-    return Task.fit(chosen.task, chosen.tokens, splits).corpus(splits.train).lengths
+    return Task.fit(chosen, splits).corpus(splits.train).lengths
 
 
 def epoch_end() -> int:
     """The step that takes the last batch of the first epoch."""
-    batches = len(plan(corpus_lengths(settings), settings.train.max_tokens, settings.train.seed, 0))
+    batches = len(plan(corpus_lengths(settings), settings.train.batch_tokens, settings.train.seed, 0))
     return -(-batches // settings.train.accumulate)
 
 
@@ -59,12 +59,7 @@ def test_split_run_is_the_whole_run(place: str, whole: dict[str, str], tmp_path:
         "before last": settings.train.steps - 1,
     }[place]
 
-    def interrupted() -> None:
-        with pytest.raises(Interrupted) as stop:
-            train(tmp_path, settings, StopAt(step))
-        assert stop.value.exit_code == 130
-
-    assert ended(forked(interrupted)) == 0
+    assert interrupted(tmp_path, settings, step) == 0
     assert store.Checkpoints(tmp_path).steps()[-1] == step
     assert ended(in_child(tmp_path, settings, resume=True)) == 0
     assert contents(tmp_path) == whole
@@ -79,7 +74,7 @@ def test_killed_at_random_moments(whole: dict[str, str], tmp_path: Path) -> None
 def test_a_transformer_with_dropout_is_killed_at_random_moments(tmp_path: Path) -> None:
     chosen = tiny_transformer("train.accumulate=2")
     lengths = corpus_lengths(chosen)
-    widths = {int(lengths[batch].max()) for batch in plan(lengths, chosen.train.max_tokens, chosen.train.seed, 0)}
+    widths = {int(lengths[batch].max()) for batch in plan(lengths, chosen.train.batch_tokens, chosen.train.seed, 0)}
     assert len(widths) > 3, "batches of like lengths, which differ from each other"
     assert kills_that_landed(chosen, tmp_path, TRANSFORMER_KILLS) > TRANSFORMER_KILLS / 4
 
@@ -126,7 +121,7 @@ def test_killed_inside_a_save(whole: dict[str, str], tmp_path: Path, monkeypatch
                         os.kill(os.getpid(), signal.SIGKILL)
                     passed[0] += 1
 
-            monkeypatch.setattr(checkpoints, "_at", at)
+            monkeypatch.setattr(store, "_at", at)
             monkeypatch.setattr(store.Checkpoints, "save", save)
             train(run, settings, Quiet())
 
@@ -149,16 +144,12 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path, whole: dict[str
     assert {path: path.read_bytes() for path in before} == before
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", "rmsprop"])
 def test_every_optimizer_resumes(optimizer: str, tmp_path: Path) -> None:
     chosen = tiny(f"train.optimizer={optimizer}", "model.cell=lstm", "train.steps=6", "train.weight_decay=0.01")
 
-    def interrupted() -> None:
-        with pytest.raises(Interrupted):
-            train(tmp_path / "split", chosen, StopAt(3))
-
     assert ended(in_child(tmp_path / "whole", chosen)) == 0
-    assert ended(forked(interrupted)) == 0
+    assert interrupted(tmp_path / "split", chosen, 3) == 0
     assert ended(in_child(tmp_path / "split", chosen, resume=True)) == 0
     assert contents(tmp_path / "split") == contents(tmp_path / "whole")
 
@@ -166,13 +157,35 @@ def test_every_optimizer_resumes(optimizer: str, tmp_path: Path) -> None:
 def test_an_interruption_does_not_change_the_average(tmp_path: Path) -> None:
     chosen = tiny("train.average=3", "train.keep=1")
 
-    def interrupted() -> None:
-        with pytest.raises(Interrupted):
-            train(tmp_path / "split", chosen, StopAt(13))
-
     assert ended(in_child(tmp_path / "whole", chosen)) == 0
-    assert ended(forked(interrupted)) == 0
+    assert interrupted(tmp_path / "split", chosen, 13) == 0
     assert ended(in_child(tmp_path / "split", chosen, resume=True)) == 0
     steps = [store.Checkpoints(tmp_path / name).steps() for name in ("whole", "split")]
     assert steps[0] == steps[1]
     assert len(steps[0]) >= 3
+
+
+@pytest.mark.parametrize("words", [["train.epochs=2.5"], ["train.epochs=3", "train.batch_size=32"]], ids=["tokens", "size"])
+def test_epochs_resume(words: list[str], tmp_path: Path) -> None:
+    """The number of steps follows from the data: a cosine that ends at another step would differ in every update."""
+    chosen = tiny_epochs(*words)
+    assert ended(in_child(tmp_path / "whole", chosen)) == 0
+    last = store.Checkpoints(tmp_path / "whole").steps()[-1]
+    assert last > 5
+    assert interrupted(tmp_path / "split", chosen, 4) == 0
+    assert ended(in_child(tmp_path / "split", chosen, resume=True)) == 0
+    assert contents(tmp_path / "split") == contents(tmp_path / "whole")
+    before = contents(tmp_path / "split")
+    assert ended(in_child(tmp_path / "split", chosen, resume=True)) == 0  # which is finished
+    assert contents(tmp_path / "split") == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_run_resumes(kind: str, tmp_path: Path) -> None:
+    chosen = KINDS[kind](tmp_path)
+    assert ended(in_child(tmp_path / "whole", chosen)) == 0
+    for step in (2, 5):
+        run = tmp_path / f"split-{step}"
+        assert interrupted(run, chosen, step) == 0
+        assert ended(in_child(run, chosen, resume=True)) == 0
+        assert contents(run) == contents(tmp_path / "whole")

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from saccade.errors import DataError, UsageError
+from saccade.trained import load
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.fresh import LEARNED
 from saccade.training.progress import Quiet
 from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
-from saccade.training.trained import Trained
 
 from .runs import tiny
-from .test_resume_labels import WORDS
-from .test_resume_sets import numbers, outlier
+from .small import WORDS, numbers, outlier
 from .test_train import scripted
 
 pytestmark = pytest.mark.usefixtures("put_back")
@@ -26,7 +25,7 @@ SHORT = [*WORDS, "train.steps=2"]
 
 def labels(folder: Path) -> Settings:
     (folder / "my.tsv").write_text("".join(f"film {n} is {'good' if n % 2 else 'bad'}\t{n % 2}\n" for n in range(30)))
-    words = ["model.embedding=4", "model.hidden=4", "task.spelling=2", f"data.train={folder / 'my.tsv'}"]
+    words = ["model.embedding_size=4", "model.hidden_size=4", "reader.spelling=2", f"data.train={folder / 'my.tsv'}"]
     return resolve({"system": "document_attention"}, [*words, *SHORT])
 
 
@@ -38,11 +37,11 @@ def nodes(folder: Path) -> Settings:
 
 
 MADE: dict[str, tuple[Callable[[Path], Settings], list[str]]] = {
-    "text": (lambda folder: tiny("train.steps=2"), ["source.tokenizer.json", "target.tokenizer.json"]),
+    "text": (lambda folder: tiny("train.steps=2"), ["target.tokenizer.json", "tokenizer.json"]),
     "labels": (labels, ["labels.json", "spelling.json", "tokenizer.json"]),
     "numbers": (numbers, ["numbers.json", "tokenizer.json"]),
     "items": (outlier, ["scale.json"]),
-    "nodes": (nodes, ["graph.safetensors"]),
+    "nodes": (nodes, ["graph.safetensors", "labels.json"]),
 }
 
 
@@ -58,27 +57,27 @@ def test_every_file_that_predictions_depend_on_is_under_watch(kind: str, tmp_pat
         for after in (before + b" ", before[:-1], bytes([before[0] ^ 1]) + before[1:], None):
             (run / name).unlink() if after is None else (run / name).write_bytes(after)
             with pytest.raises(DataError, match=rf"run/{name}: expected the file .* got (another one|none); put it back"):
-                Trained.open(run)
+                load(run)
             with pytest.raises(DataError, match=rf"run/{name}: expected the file that the run was made with"):
                 train(run, made(tmp_path), Quiet(), resume=True)
         (run / name).write_bytes(before)
-    assert Trained.open(run).step > 0
+    assert load(run).step > 0
     train(run, made(tmp_path), Quiet(), resume=True)
 
 
-def test_two_names_in_labels_exchanged_do_not_invert_answers(tmp_path: Path) -> None:
+def test_two_names_in_labels_exchanged_do_not_invert_predictions(tmp_path: Path) -> None:
     run = train(tmp_path / "run", labels(tmp_path), Quiet()).path
     names = json.loads((run / "labels.json").read_text())
     (run / "labels.json").write_text(json.dumps(names[::-1], ensure_ascii=False) + "\n")
     with pytest.raises(DataError, match=r"labels\.json: expected the file"):
-        Trained.open(run)
+        load(run)
 
 
 def test_files_that_nothing_depends_on_may_change(tmp_path: Path) -> None:
     run = train(tmp_path, tiny("train.steps=2"), Quiet()).path
     for name in ("env.json", "log.jsonl"):
         (run / name).write_text("")
-    assert Trained.open(run).step == 2
+    assert load(run).step == 2
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
@@ -118,10 +117,10 @@ def test_a_damaged_newest_checkpoint_is_told(
 ) -> None:
     scripted(monkeypatch, [0.5, 0.4])
     newest = train(tmp_path, tiny("train.steps=8", "train.valid_every=4"), Quiet()).checkpoints.folder / "step-00000008"
-    Trained.open(tmp_path, which)  # type: ignore[arg-type]
+    load(tmp_path, which)  # type: ignore[arg-type]
     assert capsys.readouterr().err == ""
     (newest / "optimizer.safetensors").write_bytes(b"")
-    assert Trained.open(tmp_path, which).step == 4  # type: ignore[arg-type]
+    assert load(tmp_path, which).step == 4  # type: ignore[arg-type]
     told = capsys.readouterr().err
     assert told.startswith(f"passed over a damaged checkpoint: {newest / 'optimizer.safetensors'} is damaged: 0 bytes")
     assert told.count("\n") == 1

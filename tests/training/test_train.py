@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from saccade.data.examples import PARTS
-from saccade.data.text import TextBatch
+from saccade.data.tensors import Batch
 from saccade.errors import DataError, UsageError
+from saccade.evaluation.metrics import Evaluation
 from saccade.kernels import runtime
 from saccade.systems import bahdanau
-from saccade.tasks.text_to_text import Task
+from saccade.systems.system import Output
+from saccade.task import Task
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
@@ -26,7 +27,7 @@ from saccade.training.settings import resolve
 from saccade.training.train import train
 from saccade.training.trainer import NotFinite
 
-from .runs import contents, tiny
+from .runs import contents, tiny, tiny_epochs
 from .sittings import Noted, Pressed, equal, healthy, lines
 
 pytestmark = pytest.mark.usefixtures("put_back")
@@ -34,13 +35,13 @@ pytestmark = pytest.mark.usefixtures("put_back")
 
 def spoil(monkeypatch: pytest.MonkeyPatch, *updates: int) -> None:
     """The loss of the date reader is NaN in these updates."""
-    real, count = bahdanau.Model.loss, itertools.count(1)
+    real, count = bahdanau.Model.forward, itertools.count(1)
 
-    def loss(self: bahdanau.Model, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
-        found = real(self, batch, smoothing)
-        return found * math.nan if self.training and next(count) in updates else found
+    def forward(self: bahdanau.Model, batch: Batch) -> Output:
+        found = real(self, batch)
+        return replace(found, loss=found.loss * math.nan) if self.training and next(count) in updates else found
 
-    monkeypatch.setattr(bahdanau.Model, "loss", loss)
+    monkeypatch.setattr(bahdanau.Model, "forward", forward)
 
 
 def test_a_refused_update_is_logged_and_kept_and_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,14 +77,14 @@ def test_a_run_that_ends_names_the_last_healthy_checkpoint(tmp_path: Path, monke
         ((), "no finite gradient in 3 steps in a row", True),
         (("train.clip=0",), "no finite gradient in 3 steps in a row", True),
         (("train.optimizer=sgd", "train.clip=0"), "no finite gradient in 3 steps in a row", True),
-        (("train.rate=1e300",), "weights are no longer finite at step 1; there is no healthy checkpoint", False),
+        (("train.learning_rate=1e300",), "parameters are no longer finite at step 1; there is no healthy checkpoint", False),
     ],
 )
 def test_a_rate_beyond_all_measure_writes_nothing_that_is_not_finite(
     tmp_path: Path, words: tuple[str, ...], told: str, kept: bool
 ) -> None:
-    settings = tiny("train.rate=1e9", "train.steps=8", "train.save_every=1", "train.keep=20", *words)
-    with pytest.raises(NotFinite, match=f"{told}.*; try a lower train.rate"):
+    settings = tiny("train.learning_rate=1e9", "train.steps=8", "train.save_every=1", "train.keep=20", *words)
+    with pytest.raises(NotFinite, match=f"{told}.*; try a lower train.learning_rate"):
         train(tmp_path, settings, Quiet())
     found = healthy(tmp_path)
     assert bool(found) == kept
@@ -95,10 +96,14 @@ def scripted(monkeypatch: pytest.MonkeyPatch, scores: list[float], loss: float =
     """Validations come out as written here."""
     told = iter(scores)
 
-    def evaluate(*args: object) -> dict[str, dict[str, float]]:
-        return {"all": {"examples": 20, "exact": next(told), "loss": loss}}
+    def evaluate(*args: object) -> Evaluation:
+        return Evaluation({"all": {"examples": 20, "exact_match": next(told), "loss": loss}})
 
     monkeypatch.setattr(Task, "evaluate", evaluate)
+
+
+def of_loss(loss: float) -> Evaluation:
+    return Evaluation({"all": {"examples": 1, "exact_match": 0.0, "loss": loss}})
 
 
 def test_the_best_checkpoint_is_chosen_by_the_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,8 +122,8 @@ def test_the_best_checkpoint_is_chosen_by_the_metric(tmp_path: Path, monkeypatch
 
 def test_the_best_by_loss_is_the_lowest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     losses = iter([3.0, math.nan, 1.0, 2.0])
-    monkeypatch.setattr(Task, "evaluate", lambda *args: {"all": {"examples": 1, "exact": 0.0, "loss": next(losses)}})
-    words = ("train.steps=8", "train.valid_every=2", "task.metric=loss")
+    monkeypatch.setattr(Task, "evaluate", lambda *args: of_loss(next(losses)))
+    words = ("train.steps=8", "train.valid_every=2", "writer.metric=loss")
     train(tmp_path, tiny(*words), Quiet())
     assert Checkpoints(tmp_path).load("best").step == 6
     assert [line["best"] for line in lines(tmp_path) if line["event"] == "valid"] == [True, False, True, False]
@@ -127,7 +132,7 @@ def test_the_best_by_loss_is_the_lowest(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("first", [math.nan, math.inf])
 def test_a_score_that_is_no_number_is_never_the_best(first: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     losses = iter([first, 2.0])
-    monkeypatch.setattr(Task, "evaluate", lambda *args: {"all": {"examples": 1, "exact": 0.0, "loss": next(losses)}})
+    monkeypatch.setattr(Task, "evaluate", lambda *args: of_loss(next(losses)))
     train(tmp_path, tiny("train.steps=4", "train.valid_every=2"), Quiet())
     assert Checkpoints(tmp_path).load("best").step == 4
     assert lines(tmp_path)[2]["scores"]["all"]["loss"] == str(first)
@@ -171,6 +176,40 @@ def test_the_average_is_the_mean_of_the_last_files(tmp_path: Path) -> None:
         torch.testing.assert_close(weight, ((models[1][name].double() + models[2][name]) / 2).float(), atol=0, rtol=0)
 
 
+def test_epochs_decide_the_number_of_steps(tmp_path: Path) -> None:
+    """Of 120 examples in batches of 40, two at a time; whoever opens the run knows that the last step was the last."""
+    words = ["train.epochs=3.5", "train.batch_size=40", "train.accumulate=2", "train.average=2", "train.keep=2"]
+    run = train(tmp_path, tiny_epochs(*words), Quiet())
+    assert [line["step"] for line in lines(tmp_path) if line["event"] == "step"] == [1, 2, 3, 4, 5, 6]
+    assert [line["epoch"] for line in lines(tmp_path) if line["event"] == "step"] == [0, 1, 1, 2, 3, 3]
+    assert (run.settings.train.epochs, run.settings.train.steps) == (3.5, 6)
+    assert run.checkpoints.regular(6)
+    run = train(tmp_path / "odd", tiny_epochs(*words, "train.save_every=4", "train.valid_every=5", "train.seed=1"), Quiet())
+    steps = [4, 5, 6]
+    models = {step: run.checkpoints.load(step).tensors["model"] for step in steps if step in run.checkpoints.steps()}
+    assert list(models)[-2:] == [5, 6]
+    model, _ = run.model(run.task())
+    for name, weight in model.state_dict().items():
+        mean = torch.stack([models[step][name].double() for step in (5, 6)]).mean(0)
+        torch.testing.assert_close(weight, mean.to(weight.dtype), atol=0, rtol=0)
+
+
+def test_a_batch_size_is_a_number_of_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    real = bahdanau.Model.forward
+
+    def forward(self: bahdanau.Model, batch: Batch) -> Output:
+        if self.training:
+            sizes.append(len(batch.target))
+        return real(self, batch)
+
+    monkeypatch.setattr(bahdanau.Model, "forward", forward)
+    watcher = Noted()
+    train(tmp_path, tiny_epochs("train.epochs=1", "train.batch_size=50"), watcher)
+    assert sorted(sizes) == [20, 50, 50]
+    assert any("3 steps of up to 50 examples" in note for note in watcher.notes)
+
+
 def test_a_resumed_run_counts_only_its_own_tokens(tmp_path: Path) -> None:
     settings = tiny("train.steps=8", "train.valid_every=4")
     with pytest.raises(Interrupted):
@@ -209,12 +248,12 @@ def started(path: Path, *words: str) -> None:
 def test_a_changed_config_is_refused_by_its_key(tmp_path: Path) -> None:
     started(tmp_path)
     with pytest.raises(
-        UsageError, match=r"the config has changed \(train\.rate: 0\.01 → 0\.5\); resume it as it was"
+        UsageError, match=r"the config has changed \(train\.learning_rate: 0\.01 → 0\.5\); resume it as it was"
     ) as error:
-        train(tmp_path, tiny("train.steps=6", "train.rate=0.5"), Quiet(), resume=True)
+        train(tmp_path, tiny("train.steps=6", "train.learning_rate=0.5"), Quiet(), resume=True)
     assert error.value.exit_code == 2
     with pytest.raises(UsageError, match=r"and 1 more\)"):
-        train(tmp_path, tiny("train.steps=7", "model.hidden=13"), Quiet(), resume=True)
+        train(tmp_path, tiny("train.steps=7", "model.hidden_size=13"), Quiet(), resume=True)
     with pytest.raises(UsageError, match="add --resume to go on, --fresh to begin anew, or another --out"):
         train(tmp_path, tiny("train.steps=6"), Quiet())
 
@@ -287,43 +326,30 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
 def test_a_run_without_validation_data_trains_and_has_no_best(tmp_path: Path) -> None:
     (tmp_path / "my.tsv").write_text("".join(f"abc{n}\tcba{n}\n" for n in range(30)))
-    words = ["data.held_out=0", f"data.train={tmp_path / 'my.tsv'}", "train.steps=3", "train.threads=1", "model.hidden=8"]
+    words = [
+        "data.held_out=0",
+        f"data.train={tmp_path / 'my.tsv'}",
+        "train.steps=3",
+        "train.threads=1",
+        "model.hidden_size=8",
+    ]
     run = train(tmp_path / "run", resolve({"system": "bahdanau"}, words), Quiet())
     assert [line["event"] for line in lines(run.path)] == ["step"]
     assert not (run.path / "checkpoints" / "BEST").exists()
     assert run.model(run.task())[1].step == 3
 
 
-@pytest.mark.parametrize(
-    ("system", "kind"), [("han", "word"), ("atae_lstm", "word"), ("deep_sets", "word"), ("luong", "char")]
-)
-def test_a_system_takes_the_tokens_that_suit_it(system: str, kind: str) -> None:
-    assert resolve({"system": system}, ["data.train=my.tsv"]).tokens.kind == kind
-    assert resolve({"system": system}, ["data.train=my.tsv", "tokens.kind=bpe"]).tokens.kind == "bpe"
-    assert resolve({"system": system, "tokens": {"kind": "char"}}, ["data.train=my.tsv"]).tokens.kind == "char"
-
-
-def test_a_key_of_another_way_to_search_is_refused() -> None:
-    data = "data.train=my.tsv"
-    with pytest.raises(UsageError, match=r"^search\.beam: says nothing to search\.method=greedy; add search\.method=beam$"):
-        resolve({"system": "luong"}, [data, "search.beam=3"])
-    with pytest.raises(UsageError, match=r"add search\.method=sample"):
-        resolve({"system": "luong"}, [data, "search.method=beam", "search.top_k=3"])
-    assert resolve({"system": "luong"}, [data, "search.method=beam", "search.beam=3"]).search.beam == 3
-    assert resolve({"system": "luong", "search": {"method": "beam"}}, [data, "search.beam=3"]).search.beam == 3
-
-
 def test_compiling_is_told_in_the_first_step_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = bahdanau.Model.loss
+    real = bahdanau.Model.forward
 
-    def loss(self: bahdanau.Model, batch: TextBatch, smoothing: float = 0.0) -> Tensor:
+    def forward(self: bahdanau.Model, batch: Batch) -> Output:
         """As if a kernel had to be compiled at every step."""
         for listener in list(runtime._listeners):
             listener("gru_forward", None)
             listener("gru_forward", 1.5)
-        return real(self, batch, smoothing)
+        return real(self, batch)
 
-    monkeypatch.setattr(bahdanau.Model, "loss", loss)
+    monkeypatch.setattr(bahdanau.Model, "forward", forward)
     watcher = Noted()
     train(tmp_path, tiny("train.steps=3", "train.valid_every=100"), watcher)
     told = [note for note in watcher.notes if "compil" in note]

@@ -30,10 +30,11 @@ from saccade.training.progress import watcher
 from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
+from saccade.view import shown
 from saccade.view.output.display_text import columns, fit
 from saccade.view.output.saving import kind_of
 from saccade.view.render import terminal
-from saccade.view.shown import FILES, Shown
+from saccade.view.shown import FILES
 from saccade.writers.writer import Prediction
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -261,7 +262,7 @@ def look(
     require_few(n_best)
     trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to).trace
     for target in out:
-        for written in Shown(trace, attention, head).save(target):
+        for written in shown.Shown(trace, attention, head).save(target):
             print(written)
     for scene in trace.scenes if not out else []:
         print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")

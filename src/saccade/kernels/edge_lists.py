@@ -61,7 +61,9 @@ class Graph:
         object.__setattr__(self, "sources", self.nodes if self.sources < 0 else self.sources)
         check_edges(self.edge_index, self.sources, self.nodes)
 
+    # What is kept must serve training, too, also where it was first asked for while predicting: no inference tensors.
     @cached_property
+    @torch.inference_mode(mode=False)
     def looped(self) -> "Graph":
         """The same graph with one self loop at every node, in place of those that it has."""
         if self.sources != self.nodes:
@@ -75,6 +77,7 @@ class Graph:
         return Graph(torch.cat((edges, loops), 1), self.nodes, loops=True, given=self.edge_index, kept=kept)
 
     @cached_property
+    @torch.inference_mode(mode=False)
     def sorted(self) -> Order:
         """The edges by target and by source."""
         source, target = self.edge_index

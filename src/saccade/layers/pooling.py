@@ -62,7 +62,7 @@ class BagAttention(nn.Module):
 
     def forward(self, x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
         asked = self.query.expand(len(sizes), -1)
-        return attend_edges(asked, self.keys(x), x, bags(sizes), score="dot", normalize=self.normalize).context
+        return attend_edges(asked, self.keys(x), x, bags(sizes, len(x)), score="dot", normalize=self.normalize).context
 
 
 class GatedBagAttention(BagAttention):
@@ -78,13 +78,13 @@ class GatedBagAttention(BagAttention):
 
 def bag_means(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
     """All items of a bag alike: attention with a constant score."""
-    return attend_edges(x.new_zeros(len(sizes), x.shape[-1]), x, x, bags(sizes), score="constant").context
+    return attend_edges(x.new_zeros(len(sizes), x.shape[-1]), x, x, bags(sizes, len(x)), score="constant").context
 
 
 def bag_sums(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
     """The same without a normalizer: each item counts 1, and an empty bag gives zeros."""
     return attend_edges(
-        x.new_zeros(len(sizes), 1), x[:, :1].detach(), x, bags(sizes), score="constant", normalize="none"
+        x.new_zeros(len(sizes), 1), x[:, :1].detach(), x, bags(sizes, len(x)), score="constant", normalize="none"
     ).context
 
 

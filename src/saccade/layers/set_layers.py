@@ -15,9 +15,9 @@ from saccade.layers.pooling import bag_maxima, bag_means, bag_sums
 Sizes = Int[Tensor, " B"]
 
 
-def owners(sizes: Sizes) -> Int[Tensor, " N"]:
-    """The number of the set that each item is of."""
-    return torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
+def owners(sizes: Sizes, items: int) -> Int[Tensor, " N"]:
+    """The number of the set that each of so many items is of."""
+    return torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes, output_size=items)
 
 
 POOLS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"sum": bag_sums, "mean": bag_means, "max": bag_maxima}
@@ -51,4 +51,4 @@ class Equivariant(nn.Module):
     def forward(self, x: Float[Tensor, "N _"], sizes: Sizes) -> Float[Tensor, "N _"]:
         common: Tensor = self.common(self.pool(x, sizes))
         own: Tensor = self.own(x)
-        return own - common[owners(sizes)]
+        return own - common[owners(sizes, len(x))]

@@ -66,12 +66,12 @@ class Model(System):
         scores, starts = self.scores(batch.input), sizes.cumsum(0) - sizes
         odd = scores[starts + batch.target.labels]
         # The odd one itself is short of the margin by exactly the margin, whatever it scores.
-        short = (self.margin + scores - odd[owners(sizes)]).clamp(min=0)
+        short = (self.margin + scores - odd[owners(sizes, len(scores))]).clamp(min=0)
         others = bag_sums(short[:, None], sizes)[:, 0] - self.margin
         return Output((others / (sizes - 1).clamp(min=1)).sum(), len(sizes))
 
     def looks(self, input: BagInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """How odd each item is beside the others of its set: its score under softmax."""
         scores, query = output[:, None], output.new_ones(len(input.sizes), 1)
-        weights = attend_edges(query, scores, scores, bags(input.sizes), score="dot").weights()
+        weights = attend_edges(query, scores, scores, bags(input.sizes, len(output)), score="dot").weights()
         return [RaggedLook("odd", "output", "input", weights, input.sizes)]

@@ -156,6 +156,7 @@ class Writer(writer.Writer):
                 banned=self.vocabulary.banned,
                 looks=options.looks,
                 positions=positions,
+                device=next(model.parameters()).device,
             )
             for i, (texts, hypotheses) in enumerate(zip(found, best, strict=True)):
                 read = [look.of(i) for look in known]
@@ -172,6 +173,7 @@ class Writer(writer.Writer):
             start=self.first(options.groups[0]),
             end=self.vocabulary.end,
             banned=self.vocabulary.banned,
+            device=next(model.parameters()).device,
         )
         return decoded(self.tokenizer, (new for (new,) in pieces))
 

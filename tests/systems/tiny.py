@@ -1,0 +1,199 @@
+"""A small task for every system: examples for each kind of reader and writer, what is fitted on them, a model, batches.
+
+A new kind of reader or writer needs a function in `INPUTS` or a list in `TARGETS`.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from saccade import config, systems
+from saccade.data.examples import Bag, Example, Node, Picture, Splits
+from saccade.data.formats.graph_files import GraphData
+from saccade.data.formats.pickles import Csr
+from saccade.data.tensors import Batch
+from saccade.search import Config as SearchConfig
+from saccade.task import Task
+from saccade.training.settings import Settings, resolve
+from saccade.writers.writer import Options
+
+COUNT = 5  # examples, of very different sizes
+SMALL = 16  # where a default is larger
+DEEP = 2  # layers: many loud ones would make rounding errors of each other's
+
+TEXTS = ["red fox", "the dog runs over a hill .", "sun", "one bird sings", "a red bird runs to the sun ."]
+ASPECTS = ["fox", "a hill", "moon", "bird", "the sun"]
+DOCUMENTS = [
+    "A red fox. The dog runs over one green hill. Sun!",
+    "Sun and moon.",
+    "One bird sings. The dog runs.",
+    "Nobody knows why the red bird runs to the sun. It does.",
+    "No.",
+]
+SETS = ["red green", "fox dog bird dog sun moon", "sun", "hill red moon", "bird fox"]
+
+
+def bags() -> list[Bag]:
+    """Rows of three features, one of them marked."""
+    dice = np.random.default_rng(0)
+    sizes = (3, 2, 7, 4, 2)
+    marks = [np.eye(size, dtype=np.int64)[size // 2] for size in sizes]
+    return [Bag(dice.normal(size=(size, 3)).astype(np.float32), own) for size, own in zip(sizes, marks, strict=True)]
+
+
+def pictures() -> list[Picture]:
+    """Pictures of 12 × 10 pixels in color."""
+    pixels = np.random.default_rng(0).integers(0, 256, (COUNT, 12, 10, 3), dtype=np.uint8)
+    return [Picture(one) for one in pixels]
+
+
+def graph() -> GraphData:
+    """Nine nodes with eight features; one has no neighbor."""
+    dice, count, width = np.random.default_rng(0), 9, 8
+    features = dice.normal(size=count * width).astype(np.float32)
+    columns = np.tile(np.arange(width), count)
+    matrix = Csr(np.arange(0, (count + 1) * width, width), columns, features, width)
+    edges = np.array([[0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 7], [1, 0, 2, 1, 0, 2, 3, 4, 5, 6, 0]])
+    parts = np.arange(COUNT), np.arange(COUNT, 7), np.arange(7, count)
+    return GraphData(matrix, np.arange(count) % 3, edges, *parts, ("a", "b", "c"))
+
+
+INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
+    "text": lambda: TEXTS,
+    "words": lambda: TEXTS,
+    "aspect": lambda: [f"{text} | {aspect}" for text, aspect in zip(TEXTS, ASPECTS, strict=True)],
+    "document": lambda: DOCUMENTS,
+    "bag": bags,
+    "set": lambda: SETS,
+    "picture": pictures,
+    "node": lambda: [Node(number) for number in range(COUNT)],
+}
+TARGETS: dict[str, list[str]] = {
+    "text": ["a fox", "the hill .", "sun", "it sings , one bird does", "to the sun ."],
+    "label": ["a", "b", "c", "a", "b"],
+    "number": ["4", "11", "2", "7", "5"],
+    "item": [""] * COUNT,  # it is marked in the input
+    "continuation": TEXTS,
+    "word": ["moon", "red", "fox", "bird", "sun"],
+}
+# What a system needs beside small sizes.
+GIVEN: dict[str, config.Table] = {
+    "transformer": {"writer": {"share_tokenizer": True}},
+    "attention_mil": {"model": {"hidden_sizes": (9, 7)}},
+    "deep_sets": {"model": {"hidden_sizes": (9, 7)}},
+    "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
+    "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
+    "se_resnet": {"model": {"reduction": 4}},
+}
+LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0}  # what parameters are multiplied by where 1.5 would be too much
+
+
+class Tiny(NamedTuple):
+    """A task with its examples and a model."""
+
+    settings: Settings
+    task: Task
+    examples: Sequence[Example]
+    model: Any
+
+    @property
+    def rows(self) -> range:
+        """The rows of the corpus: examples, or what the writer makes of them."""
+        return range(len(self.task.corpus(self.examples).lengths))
+
+    def batch(self, chosen: Sequence[int] | None = None) -> Batch:
+        """The batch of all rows, or of these."""
+        return self.task.corpus(self.examples).batch(self.rows if chosen is None else chosen)
+
+
+@cache
+def examples(reads: str, writes: str) -> Splits:
+    """Training examples of these kinds of input and target."""
+    if reads == "node":
+        return graph().splits()
+    pairs = enumerate(zip(INPUTS[reads](), TARGETS[writes], strict=True))
+    return Splits([Example(one, target, name=f"example {number}") for number, (one, target) in pairs], [], [])
+
+
+def small(kind: type, **given: Any) -> Any:
+    """A config of this class whose sizes are small."""
+    sizes = {
+        field.name: min(field.default, DEEP if "layers" in field.name else SMALL)
+        for field in dataclasses.fields(kind)
+        if isinstance(field.default, int) and not isinstance(field.default, bool)
+    }
+    return kind(**{**sizes, **given})
+
+
+@cache
+def fitted(name: str) -> tuple[Settings, Task, Sequence[Example]]:
+    """The settings of a small model, its task, and the examples that this was fitted on."""
+    module, given = systems.load(name), GIVEN.get(name, {})
+    model = config.plain(small(module.Config, **given.get("model", {})))
+    settings = resolve({"system": name, **given, "model": model})
+    splits = examples(module.READS, module.WRITES)
+    return settings, Task.fit(settings, splits), splits.train
+
+
+def tiny(name: str, **changed: Any) -> Tiny:
+    """A small model, always the same, with parameters large enough that everything it reads makes a difference."""
+    settings, task, known = fitted(name)
+    settings = dataclasses.replace(settings, model=dataclasses.replace(settings.model, **changed))
+    torch.manual_seed(5)
+    model = systems.load(name).Model(settings.model, **task.sizes())
+    return Tiny(settings, task, known, loudly(model, LOUD.get(name, 1.5)).eval())
+
+
+def loudly(model: nn.Module, loud: float) -> nn.Module:
+    """All parameters made larger, and none zero."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter)).mul_(loud)
+    return model
+
+
+def without_dropout(name: str) -> dict[str, float]:
+    """Every dropout of a system's config, at 0."""
+    return {field.name: 0.0 for field in dataclasses.fields(systems.load(name).Config) if "dropout" in field.name}
+
+
+def options(*, looks: bool = False, **search: Any) -> Options:
+    """How predictions are made; texts are short."""
+    return Options(SearchConfig(**{"max_length": 9, **search}), looks)
+
+
+def loss_of(model: Any, batch: Batch) -> Tensor:
+    """The summed loss of a batch; a system that draws something draws the same every time."""
+    torch.manual_seed(9)
+    found: Tensor = model(batch).loss
+    return found
+
+
+def output_of(model: Any, batch: Batch) -> Tensor:
+    """What the writer reads of a model for this batch: logits, numbers or scores; where it writes texts, the loss."""
+    for name in ("logits", "numbers", "scores"):
+        if hasattr(model, name):
+            found: Tensor = getattr(model, name)(batch.input)
+            return found
+    return loss_of(model, batch)
+
+
+def gradients(model: nn.Module, loss: Tensor) -> dict[str, Tensor]:
+    """Of every parameter; 0 where there is none."""
+    named = dict(model.named_parameters())
+    found = torch.autograd.grad(loss, list(named.values()), allow_unused=True, materialize_grads=True)
+    return dict(zip(named, found, strict=True))
+
+
+def close(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: float) -> None:
+    """Equal up to this share of the largest number of each tensor."""
+    assert one.keys() == other.keys()
+    for name, tensor in other.items():
+        scale = max(1.0, float(tensor.abs().max()))
+        difference = float((one[name].double() - tensor.double()).abs().max())
+        assert difference <= tolerance * scale, f"{name}: {difference:.3g} apart, of {scale:.3g}"

@@ -1,0 +1,132 @@
+"""Small settings of one run for every kind of reader and writer, with chance wherever the system has some."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from saccade.training.settings import Settings, resolve
+from tests.made import photos
+
+WORDS = [
+    f"train.{word}"
+    for word in ("steps=9", "valid_every=4", "save_every=3", "threads=1", "log_every=1", "learning_rate=0.05")
+]
+
+
+def _texts(folder: Path, system: str, *words: str) -> Settings:
+    (folder / "my.tsv").write_text("".join(f"film {n} is {'good' if n % 3 else 'bad'}\t{n % 3}\n" for n in range(60)))
+    common = [f"data.train={folder / 'my.tsv'}", "tokens.kind=word", "train.batch_tokens=60", "model.dropout=0.3"]
+    return resolve({"system": system}, [*common, *words, *WORDS])
+
+
+def sentences(folder: Path) -> Settings:
+    """Texts that are read by a GRU."""
+    return _texts(folder, "document_attention", "model.encoder=gru", "model.hidden_size=6")
+
+
+def skip_gram(folder: Path) -> Settings:
+    """Word vectors that are trained before the first step."""
+    words = ["model.encoder=gru", "model.hidden_size=6", "model.embedding_size=8", "reader.vectors=skip_gram"]
+    return _texts(folder, "document_attention", *words)
+
+
+def bag_of_words(folder: Path) -> Settings:
+    """Words of which some are dropped by chance."""
+    return _texts(folder, "bag_of_words", "model.word_dropout=0.2")
+
+
+def _aspects(folder: Path, system: str, *words: str) -> Settings:
+    settings = _texts(folder, system, *words)
+    lines = [f"film {n} is {'good' if n % 3 else 'bad'} . Really | film\t{n % 3}\n" for n in range(60)]
+    (folder / "my.tsv").write_text("".join(lines))
+    return settings
+
+
+def documents(folder: Path) -> Settings:
+    """Sentences of two words."""
+    return _aspects(folder, "han", "model.hidden_size=6", "reader.max_sentence_length=2")
+
+
+def aspects(folder: Path) -> Settings:
+    """Texts with an aspect."""
+    return _aspects(folder, "atae_lstm", "model.hidden_size=6", "model.word_dropout=0.2")
+
+
+def graph(folder: Path) -> Settings:
+    """Nodes of a graph."""
+    rows = "".join(f"{n},{n % 2},{'valid' if n > 7 else 'train'},{n % 2},{n * 0.1:.1f}\n" for n in range(10))
+    (folder / "nodes.csv").write_text("id,label,split,a,b\n" + rows)
+    (folder / "edges.csv").write_text("source,target\n" + "".join(f"{n},{(n * 3 + 1) % 10}\n" for n in range(10)))
+    words = [f"data.nodes={folder / 'nodes.csv'}", f"data.edges={folder / 'edges.csv'}"]
+    return resolve({"system": "gat"}, [*words, "model.hidden_size=3", "model.num_heads=2", *WORDS])
+
+
+def bags(folder: Path) -> Settings:
+    """Bags of instances with two features."""
+    rows = "".join(f"{n // 3},{n // 3 % 2},{n % 7},{n * 0.1:.1f}\n" for n in range(60))
+    (folder / "bags.csv").write_text("bag,label,a,b\n" + rows)
+    words = [f"data.train={folder / 'bags.csv'}", "model.hidden_sizes=[6]", "model.attention_size=4"]
+    return resolve({"system": "attention_mil"}, [*words, "train.batch_tokens=12", *WORDS])
+
+
+def pictures(folder: Path) -> Settings:
+    """Pictures that are mirrored and shifted by chance, and running means that every batch moves."""
+    photos(folder / "photos")
+    words = [f"data.train={folder / 'photos'}", "data.size=10", "model.width=4", "model.stride=1", "train.batch_tokens=5"]
+    return resolve({"system": "se_resnet"}, [*words, "train.optimizer=sgd", *WORDS])
+
+
+def _digits(*words: str) -> Settings:
+    sizes = ["data.train_size=60", "data.valid_size=9", "data.test_size=2"]
+    common = ["data.name=digit_sums", "tokens.kind=word", "train.batch_tokens=60", *sizes]
+    return resolve({"system": "deep_sets"}, [*common, *words, *WORDS])
+
+
+def numbers(folder: Path) -> Settings:
+    """Sums of digits."""
+    return _digits("model.hidden_sizes=[5,4]")
+
+
+def in_order(folder: Path) -> Settings:
+    """Sums of digits that are read one after the other."""
+    return _digits("model.pool=lstm", "model.hidden_sizes=[5]")
+
+
+def expansion(folder: Path) -> Settings:
+    """Words that belong to a set; others are drawn by chance."""
+    (folder / "my.tsv").write_text("".join(f"a{n % 3} b{n % 5}\tc{n % 4}\n" for n in range(60)))
+    words = [f"data.train={folder / 'my.tsv'}", "tokens.kind=word", "model.embedding_size=4", "model.dropout=0.3"]
+    return resolve({"system": "set_expansion"}, [*words, "model.negatives=5", "train.batch_tokens=20", *WORDS])
+
+
+def outlier(folder: Path) -> Settings:
+    """Sets in which one item is marked."""
+    rows = "".join(f"{n // 4},odd,{int(n % 4 == n // 4 % 4)},{n % 7},{n * 0.1:.1f}\n" for n in range(80))
+    (folder / "bags.csv").write_text("bag,label,mark,a,b\n" + rows)
+    words = [f"data.train={folder / 'bags.csv'}", "model.hidden_size=4", "model.dropout=0.3", "train.batch_tokens=20"]
+    return resolve({"system": "set_outlier"}, [*words, *WORDS])
+
+
+def cloud(folder: Path) -> Settings:
+    """Clouds of points."""
+    words = ["data.name=point_clouds", "data.points=6", "data.train_size=40", "data.valid_size=10", "data.test_size=10"]
+    return resolve({"system": "point_cloud"}, [*words, "model.width=4", "train.batch_tokens=60", *WORDS])
+
+
+KINDS: dict[str, Callable[[Path], Settings]] = {
+    made.__name__: made
+    for made in (
+        sentences,
+        skip_gram,
+        bag_of_words,
+        documents,
+        aspects,
+        graph,
+        bags,
+        pictures,
+        numbers,
+        in_order,
+        expansion,
+        outlier,
+        cloud,
+    )
+}

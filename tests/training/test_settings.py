@@ -1,0 +1,157 @@
+"""Settings: every key lives in one place, and one that would have no effect is refused with the place where it lives."""
+
+from pathlib import Path
+
+import pytest
+
+from saccade import recipes, systems
+from saccade.errors import UnknownName, UsageError
+from saccade.training.settings import ALSO, SECTIONS, Settings, base, fitting, kinds, resolve
+
+OWN = {"gat": "data.nodes=n.csv"}  # where the user's own files are named otherwise
+
+
+def own(system: str, *words: str) -> Settings:
+    """The settings of a system with files of one's own."""
+    return resolve(base(system), [OWN.get(system, "data.train=my.tsv"), *words])
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_a_recipe_is_resolved_and_read_back(name: str) -> None:
+    settings = resolve(base(name))
+    assert resolve(settings.table()) == settings
+    assert list(settings.table()) == ["system", *kinds(settings.system, settings.dataset)]
+
+
+@pytest.mark.parametrize("system", systems.names())
+def test_a_run_has_only_the_sections_of_its_parts(system: str) -> None:
+    known = kinds(system, resolve(base(system)).dataset)
+    for section in SECTIONS:
+        if section not in known:
+            with pytest.raises(UsageError, match=rf"^{section}\.xyzzy: {system} has no section \[{section}\]; leave it out"):
+                own(system, f"{section}.xyzzy=1")
+        else:
+            with pytest.raises(UnknownName, match=rf"unknown key in \[{section}\] 'xyzzy'"):
+                own(system, f"{section}.xyzzy=1")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "word", "told"),
+    [
+        ("gat-cora", "tokens.size=77", "tokens.size: gat has no section [tokens]; leave it out (see: saccade config gat)"),
+        ("gat-cora", "search.beam=9", "search.beam: gat has no section [search]; leave it out (see: saccade config gat)"),
+        ("gat-cora", "reader.max_length=9", "reader.max_length: gat has no section [reader]; "),
+        ("dates", "train.label_smoothing=0.1", "train.label_smoothing: no such key; did you mean writer.label_smoothing?"),
+        ("dates", "train.smoothing=0.1", "train.smoothing: no such key; did you mean writer.label_smoothing?"),
+        ("dates", "train.lr=0.1", "train.lr: no such key; did you mean train.learning_rate?"),
+        ("dates", "train.rate=0.1", "train.rate: no such key; did you mean train.learning_rate?"),
+        ("dates", "model.learning_rate=0.1", "model.learning_rate: no such key; did you mean train.learning_rate?"),
+        ("dates", "train.dropout=0.1", "train.dropout: no such key; did you mean model.dropout?"),
+        ("dates", "train.max_grad_norm=1", "train.max_grad_norm: no such key; did you mean train.clip?"),
+        ("dates", "train.num_train_epochs=1", "train.num_train_epochs: no such key; did you mean train.epochs?"),
+        ("dates", "model.max_length=9", "model.max_length: no such key; did you mean reader.max_length?"),
+        ("dates", "tokens.vocab_size=9", "tokens.vocab_size: no such key; did you mean tokens.size?"),
+        ("multi30k-de-en", "model.d_model=9", "model.d_model: no such key; did you mean model.hidden_size?"),
+        ("multi30k-de-en", "model.n_heads=9", "model.n_heads: no such key; did you mean model.num_heads?"),
+        ("dates", "train.stepz=9", "unknown key in [train] 'stepz'; did you mean 'steps'?"),
+        ("dates", "task.longest=9", "unknown section 'task'; "),
+    ],
+)
+def test_a_key_that_would_have_no_effect_is_refused(recipe: str, word: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        resolve(base(recipe), [word])
+    assert str(error.value).startswith(told)
+    assert "\n" not in str(error.value)
+    assert error.value.exit_code == 2
+
+
+def test_what_a_recipe_says_is_refused_alike() -> None:
+    with pytest.raises(UsageError, match=r"^tokens\.size: gat has no section"):
+        resolve({"system": "gat", "tokens": {"size": 77}}, ["data.nodes=n.csv"])
+
+
+def test_other_names_lead_to_keys_that_exist() -> None:
+    every = {key for name in systems.names() for key in keys_of(name)}
+    assert set(ALSO.values()) <= every
+    assert not set(ALSO) & every
+
+
+def keys_of(system: str) -> set[str]:
+    table = resolve(base(system)).table()
+    return {key for section in SECTIONS for key in table.get(section, {})}
+
+
+def test_names_that_stand_for_nothing() -> None:
+    with pytest.raises(UnknownName, match=r"unknown recipe or system 'datse'; did you mean 'dates'"):
+        base("datse")
+    with pytest.raises(UsageError, match=r'expected system = "NAME"; known: atae_lstm'):
+        resolve({})
+    with pytest.raises(UsageError, match="expected sections such as"):
+        resolve({"system": "gat", "train": 3})
+    with pytest.raises(UsageError, match=r"^data\.name: expected a name, got 3$"):
+        resolve({"system": "gat", "data": {"name": 3}})
+
+
+def test_files_of_the_user_take_the_place_of_the_recipes_data() -> None:
+    settings = resolve(base("multi30k-de-en"), ["data.train=my.tsv"])
+    assert (settings.dataset, settings.data.train) == ("text_files", "my.tsv")
+    graph = resolve(base("gat-cora"), ["data.nodes=n.csv"])
+    assert (graph.dataset, graph.data.nodes) == ("graph_files", "n.csv")
+
+
+def test_a_preset_stands_for_sizes_under_what_is_given() -> None:
+    presets = systems.load("transformer").PRESETS
+    name, sizes = next(iter(presets.items()))
+    settings = resolve(base("transformer"), ["data.train=my.tsv", f"model.preset={name}", "model.num_heads=1"])
+    assert settings.model.num_heads == 1
+    assert all(getattr(settings.model, key) == value for key, value in sizes.items() if key != "num_heads")
+    with pytest.raises(UnknownName, match=r"unknown preset of transformer 'xyzzy'"):
+        resolve(base("transformer"), ["model.preset=xyzzy"])
+
+
+@pytest.mark.parametrize(
+    ("system", "dataset", "told"),
+    [
+        ("gat", "dates", "gat: expected examples of node "),
+        ("bahdanau", "fashion_mnist", "bahdanau: expected examples of text "),
+        ("se_resnet", "musk1", "unknown data set"),
+        ("attention_mil", "dates", "attention_mil: expected examples of bag "),
+        ("deep_sets", "planetoid", "deep_sets: expected examples of text or bag "),
+    ],
+)
+def test_data_that_does_not_fit_is_refused_before_it_is_loaded(system: str, dataset: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        fitting(resolve({"system": system, "data": {"name": dataset}}))
+    assert str(error.value).startswith(told)
+    if not told.startswith("unknown"):
+        assert str(error.value).endswith(f"got data.name={dataset}")
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_data_of_a_recipe_fits_its_system(name: str) -> None:
+    fitting(resolve(base(name)))
+
+
+def test_a_file_of_settings_is_read(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('system = "luong"\n\n[train]\nepochs = 2\n\n[writer]\nlabel_smoothing = 0.1\n')
+    settings = resolve(base(str(tmp_path / "mine.toml")), ["data.train=my.tsv"])
+    assert (settings.system, settings.train.epochs, settings.writer.label_smoothing) == ("luong", 2.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("system", "kind"), [("han", "word"), ("atae_lstm", "word"), ("deep_sets", "word"), ("luong", "char")]
+)
+def test_a_system_takes_the_tokens_that_suit_it(system: str, kind: str) -> None:
+    assert resolve({"system": system}, ["data.train=my.tsv"]).tokens.kind == kind
+    assert resolve({"system": system}, ["data.train=my.tsv", "tokens.kind=bpe"]).tokens.kind == "bpe"
+    assert resolve({"system": system, "tokens": {"kind": "char"}}, ["data.train=my.tsv"]).tokens.kind == "char"
+
+
+def test_a_key_of_another_way_to_search_is_refused() -> None:
+    data = "data.train=my.tsv"
+    with pytest.raises(UsageError, match=r"^search\.beam: says nothing to search\.method=greedy; add search\.method=beam$"):
+        resolve({"system": "luong"}, [data, "search.beam=3"])
+    with pytest.raises(UsageError, match=r"add search\.method=sample"):
+        resolve({"system": "luong"}, [data, "search.method=beam", "search.top_k=3"])
+    assert resolve({"system": "luong"}, [data, "search.method=beam", "search.beam=3"]).search.beam == 3
+    assert resolve({"system": "luong", "search": {"method": "beam"}}, [data, "search.beam=3"]).search.beam == 3
