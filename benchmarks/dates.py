@@ -19,11 +19,11 @@ from babel import Locale
 from dateparser.data.languages_info import language_locale_dict
 from dateparser.date import DateDataParser
 from kit import Report, arguments
-
-from saccade.data.sets.dates import Config, load
-from saccade.data.examples import Pair
-from saccade.errors import SaccadeError
 from saccade.training.trained import Trained
+
+from saccade.data.examples import Pair
+from saccade.data.sets.dates import Config, load
+from saccade.errors import SaccadeError
 
 PEER = "dateparser"
 # Languages that dateparser names by their script.

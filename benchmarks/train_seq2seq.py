@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import torch
 from kit import Report, apart, arguments
+from saccade.data.text import TextBatch, text_batch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.data.picture_sets import multi30k
 from saccade.data.batches import plan
-from saccade.data.text import TextBatch, text_batch
+from saccade.data.picture_sets import multi30k
 from saccade.data.tokenizers import START
 from saccade.errors import DataError
 from saccade.systems.transformer import Config, Model

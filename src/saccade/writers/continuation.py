@@ -44,7 +44,7 @@ class Windows:
 
     def at(self, starts: Sequence[int]) -> Batch:
         """The windows that start after these tokens."""
-        rows = [self.tokens[start + 1 : start + 1 + self.context] for start in starts]
+        rows = [self.tokens[start + 1 : start + 1 + self.context].tolist() for start in starts]
         return Batch(None, TextTarget(*padded(rows), torch.from_numpy(self.tokens[list(starts)])))
 
     def batches(self, config: Any) -> "RandomWindows":
@@ -136,6 +136,7 @@ class Writer(text.Writer):
             "prompts": [row[1:] for row in rows],
             "end": self.vocabulary.end,
             "banned": self.vocabulary.banned,
+            "device": batch.input.tokens.device,
         }
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
