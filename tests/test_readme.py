@@ -88,7 +88,12 @@ def test_every_command_runs(block: str, workplace: Path) -> None:
         assert done.returncode == 0, f"{line}\n{done.stderr}"
     if "look.html" in block:  # the run that the page then opens in Python
         assert (workplace / "look.html").stat().st_size > 10_000
-        done = subprocess.run([sys.executable, "-c", "\n".join(blocks("py")).replace("runs/demo", "runs/dates")], cwd=workplace, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", "\n".join(blocks("py")).replace("runs/demo", "runs/dates")],
+            cwd=workplace,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stderr
 
 
