@@ -320,11 +320,7 @@ def test_debug_shows_the_traceback(place: Path) -> None:
     [
         "data.train=god.tsv",
         "data.train=good.tsv model.score=aditive",
-<<<<<<< HEAD
-        "data.train=good.tsv reader.max_length=3",
-=======
         "data.train=good.tsv reader.max_length=2",
->>>>>>> tcli
         "data.train=",
     ],
 )
