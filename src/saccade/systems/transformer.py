@@ -249,12 +249,9 @@ class Model(System):
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
-        inputs = len(memory.layers[0].places)
-        return State(
-            memory,
-            Past.none(inputs, memory.layers[0].places.device),
-            tuple(layer.mixer.start() for layer in self._writers()),
-        )
+        places = memory.layers[0].places
+        past = Past.none(len(places), places.device)
+        return State(memory, past, tuple(layer.mixer.start() for layer in self._writers()))
 
     def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
         """One more token for every hypothesis."""
