@@ -17,13 +17,8 @@ from PIL import Image
 from saccade import config, inputs
 from saccade.cli import pages, verbs, word_vectors
 from saccade.data import known
-from saccade.data.formats import bag_files
-from saccade.data.formats import text_files
-from saccade.data.formats import graph_files
-from saccade.data.formats import image_files
-from saccade.data.picture_sets import imdb
-from saccade.data.picture_sets import tatoeba
-from saccade.data.formats import vector_files
+from saccade.data.formats import bag_files, graph_files, image_files, text_files, vector_files
+from saccade.data.sets import imdb, tatoeba
 from saccade.errors import DataError, UsageError
 from saccade.exchange import importing, sentencepiece
 

@@ -181,7 +181,8 @@ class Task:
         self.reader.check(example)
         batch = Batch(self.reader.encode([example.input]).batch([0])).to(next(model.parameters()).device)
         with torch.inference_mode():
-            return self.writer.stream(model.eval(), batch, options)
+            pieces: Iterator[str] = self.writer.stream(model.eval(), batch, options)
+            return pieces
 
     def evaluate(self, model: Any, examples: Sequence[Example], options: Options, tick: Tick = _silent) -> Evaluation:
         """Scores of all examples and of each group, with the predictions that they are of."""
@@ -254,14 +255,12 @@ class Task:
 
 def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
     """A look without its padding; an axis that nobody named gets numbers."""
-    if look.edges is not None:
-        return look
-    sizes = {look.queries: len(look.places)} if look.places is not None else {}
-    sizes = sizes or {look.queries: look.weights.shape[1], look.keys: look.weights.shape[2]}
-    for name, size in sizes.items():
-        axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
     if look.places is not None:
+        axes.setdefault(look.queries, Axis(look.queries, [str(number) for number in range(1, len(look.places) + 1)]))
+    if look.places is not None or look.edges is not None:
         return look
+    for name, size in ((look.queries, look.weights.shape[1]), (look.keys, look.weights.shape[2])):
+        axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
     queries, keys = len(axes[look.queries].labels), len(axes[look.keys].labels)
     return replace(look, weights=look.weights[:, :queries, :keys])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.cli.verbs import confused
+from saccade.cli.verbs import confusion_matrix
 
 from .commands import here
 
@@ -14,7 +14,7 @@ LINES = "".join(
     f"a {word} film {i}\t{'positive' if WORDS.index(word) < 3 else 'negative'}\n" for i in range(8) for word in WORDS
 )
 SMALL = (
-    "tokens.kind=word model.embedding=12 model.hidden=8 model.dropout=0 train.steps=40 train.max_tokens=400 train.rate=0.05 "
+    "tokens.kind=word model.embedding_size=12 model.hidden_size=8 model.dropout=0 train.steps=40 train.batch_tokens=400 train.learning_rate=0.05 "
     "train.valid_every=20 train.threads=1"
 )
 
@@ -33,8 +33,8 @@ def test_a_run_with_labels_by_every_verb(run: Path, capsys: pytest.CaptureFixtur
     assert told["scores"]["all"]["accuracy"] == 1.0
     assert told["confusion"] == {"labels": ["negative", "positive"], "counts": [[24, 0], [0, 24]]}
     shown = here(f"evaluate {run} --lengths", capsys).out
-    assert "100.00% right" in shown
-    assert "negative  positive  (across: what it said)" in shown
+    assert "accuracy 100.00%" in shown
+    assert "negative  positive  (confusion matrix; across: predicted)" in shown
     (run.parent / "in.txt").write_text("a great film 3\n\nawful\n")
     lines = here(f"predict {run} {run.parent / 'in.txt'}", capsys).out.splitlines()
     assert (len(lines), lines[0], lines[2]) == (3, "positive", "negative")
@@ -53,7 +53,7 @@ def test_documents_by_every_verb(
     monkeypatch.chdir(tmp_path)
     lines = LINES.replace("\t", ". It was shown twice!\t").replace("film", "film . Seen by Mr. X ; number")
     (tmp_path / "my.tsv").write_text(lines)
-    words = f"data.train=my.tsv data.test=my.tsv {SMALL} task.vectors=skip_gram model.attention=8"
+    words = f"data.train=my.tsv data.test=my.tsv {SMALL} reader.vectors=skip_gram model.attention_size=8"
     answer = here(f"train han {words} --out run", capsys)
     assert answer.code == 0, answer.err
     told = json.loads(here("evaluate run --json", capsys).out)
@@ -104,10 +104,10 @@ def test_words_never_seen_are_read_by_their_letters(
     stems = {"wonder": "good", "beauti": "good", "dread": "bad", "spite": "bad"}
     lines = [f"a {stem}{end} film {n}\t{label}\n" for stem, label in stems.items() for end in endings for n in range(3)]
     (tmp_path / "my.tsv").write_text("".join(lines))
-    answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 task.spelling=2 --out run", capsys)
+    answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 reader.spelling=2 --out run", capsys)
     assert answer.code == 0, answer.err
     found = len(json.loads((tmp_path / "run" / "spelling.json").read_text()))
-    assert f"spelling: {found} runs of letters that at least 2 words have in common\n" in answer.err
+    assert f"spelling: {found} n-grams of letters that at least 2 words share\n" in answer.err
     (tmp_path / "in.txt").write_text("wonderous\nbeautiest\ndreading\nspited\n")
     assert here("predict run in.txt", capsys).out.split() == ["good", "good", "bad", "bad"]
 
@@ -120,15 +120,15 @@ def test_a_file_of_examples_that_is_predicted_is_told_of(run: Path, capsys: pyte
 
 @pytest.mark.parametrize("system", ["bag_of_words", "han"])
 def test_systems_that_read_words_whole_say_so(system: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = here(f"train {system} data.train=my.tsv task.spelling=2 --out other", capsys)
-    assert (answer.code, answer.err) == (2, f"saccade: task.spelling: {system} reads words whole; leave it at 0\n")
+    answer = here(f"train {system} data.train=my.tsv reader.spelling=2 --out other", capsys)
+    assert (answer.code, answer.err) == (2, f"saccade: reader.spelling: {system} reads words whole; leave it at 0\n")
 
 
 @pytest.mark.parametrize("command", ["translate {run} good.txt", "compare {run} {run}"])
 def test_labels_are_not_translated(command: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = here(command.format(run=run), capsys)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "says labels; use saccade predict" in answer.err
+    assert "expected a run that writes text, got document_attention; use saccade predict" in answer.err
 
 
 def test_mistakes_are_told_in_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,19 +150,19 @@ def test_mistakes_are_told_in_one_line(run: Path, capsys: pytest.CaptureFixture[
     )
 
 
-@pytest.mark.parametrize(("count", "head"), [(3, "a long na"), (10, "a lon…"), (13, "13 labels: too many")])
-def test_who_was_taken_for_whom_has_room_for_some_labels(count: int, head: str) -> None:
+@pytest.mark.parametrize(("count", "head"), [(3, "a long na"), (10, "a lon…"), (13, "13 labels: too large")])
+def test_a_confusion_matrix_has_room_for_some_labels(count: int, head: str) -> None:
     names = [f"a long name {number}" for number in range(count)]
-    lines = confused(names, [[i + j for j in range(count)] for i in range(count)])
+    lines = confusion_matrix(names, [[i + j for j in range(count)] for i in range(count)])
     assert head in lines[0]
     assert len(lines) == (count + 1 if count < 13 else 1)
     assert max(map(len, lines[1:]), default=0) <= 100
 
 
-def test_a_line_is_what_is_true_and_a_column_what_was_said() -> None:
-    lines = confused(["no", "yes"], [[1200, 3], [40, 5]])
+def test_a_row_is_a_true_label_and_a_column_a_predicted_one() -> None:
+    lines = confusion_matrix(["no", "yes"], [[1200, 3], [40, 5]])
     assert [line.split() for line in lines] == [
-        ["no", "yes", "(across:", "what", "it", "said)"],
+        ["no", "yes", "(confusion", "matrix;", "across:", "predicted)"],
         ["no", "1,200", "3"],
         ["yes", "40", "5"],
     ]

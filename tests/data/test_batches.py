@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from saccade.data.batches import Cursor, Integers, cut, padding_share, plan
-from saccade.errors import ShapeError, UsageError
+from saccade.data.batches import Integers, PlannedBatches, cut, padding_share, plan
+from saccade.errors import DataError, ShapeError, UsageError
 
 length = st.one_of(st.integers(0, 30), st.integers(0, 2**62))
 single = st.lists(length, max_size=80).map(lambda values: np.array(values, dtype=np.int64))
@@ -56,9 +56,7 @@ def test_planned_again_it_is_the_same_whatever_else_was_drawn(lengths: Integers,
     whole = plan(lengths, budget, seed, epoch)
     np.random.default_rng().random()
     state = _global_state()
-    cursor = Cursor(epoch, len(whole) // 2)
-    rest = plan(lengths.copy(), budget, seed, cursor.epoch)[cursor.position :]
-    assert same(whole[cursor.position :], rest)
+    assert same(whole, plan(lengths.copy(), budget, seed, epoch))
     assert np.array_equal(state, _global_state())
 
 
@@ -126,6 +124,59 @@ def test_little_padding_where_target_lengths_say_nothing_of_sources() -> None:
     generator = np.random.default_rng(2)
     lengths = np.stack([generator.permutation(sentences(100_000, generator)[:, 0]) for _ in range(2)], 1)
     assert padding_share(lengths, plan(lengths, 2000, 0, 0)) < 0.03
+
+
+class Lengths:
+    """Examples of these lengths; a batch is the numbers of its examples."""
+
+    def __init__(self, lengths: Integers) -> None:
+        self.lengths = lengths
+
+    def batch(self, indices: Integers) -> list[int]:
+        return indices.tolist()
+
+
+def drawn(source: PlannedBatches, count: int) -> list[list[int]]:
+    return [source.next() for _ in range(count)]
+
+
+def test_epoch_follows_epoch() -> None:
+    corpus = Lengths(np.random.default_rng(0).integers(1, 9, 50))
+    source = PlannedBatches(corpus, batch_tokens=40, seed=3)
+    for epoch in range(3):
+        expected = [batch.tolist() for batch in plan(corpus.lengths, 40, 3, epoch)]
+        assert drawn(source, len(expected)) == expected
+        assert source.epoch == epoch
+
+
+@pytest.mark.parametrize("taken", [0, 1, 5, 17, 40])
+def test_restored_it_goes_on_as_if_never_stopped(taken: int) -> None:
+    corpus = Lengths(np.random.default_rng(0).integers(1, 9, 50))
+    source = PlannedBatches(corpus, batch_tokens=40, seed=3)
+    drawn(source, taken)
+    again = PlannedBatches(corpus, batch_tokens=40, seed=3)
+    again.restore(source.state())
+    assert again.state() == source.state()
+    assert drawn(again, 20) == drawn(source, 20)
+    assert again.epoch == source.epoch
+
+
+def test_a_batch_may_hold_so_many_examples_whatever_their_length() -> None:
+    corpus = Lengths(np.random.default_rng(0).integers(1, 900, 50))
+    source = PlannedBatches(corpus, batch_tokens=1, batch_size=8)
+    batches = drawn(source, 7)
+    assert sorted(map(len, batches)) == [2, *[8] * 6]
+    assert sorted(index for batch in batches for index in batch) == list(range(50))
+
+
+def test_steps_of_epochs() -> None:
+    source = PlannedBatches(Lengths(np.full(100, 5)), batch_tokens=50)
+    assert [source.steps(epochs) for epochs in (1, 2.5, 0.01)] == [10, 25, 1]
+
+
+def test_nothing_to_train_on_is_told() -> None:
+    with pytest.raises(DataError, match="the training data is empty"):
+        PlannedBatches(Lengths(np.zeros(0, dtype=np.int64)), batch_tokens=50).next()
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 100))

@@ -111,7 +111,9 @@ def test_calibration_has_ten_bins_unless_told() -> None:
     def two(first: float, second: float) -> np.ndarray:
         return np.array([[first, 1 - first], [second, 1 - second]])
 
-    together, apart = (label_scores(np.array([0, 1]), two(*pair))["calibration"] for pair in ((0.61, 0.69), (0.69, 0.71)))
+    together, apart = (
+        label_scores(np.array([0, 1]), two(*pair))["calibration_error"] for pair in ((0.61, 0.69), (0.69, 0.71))
+    )
     assert together == pytest.approx(abs(1 - 0.61 - 0.69) / 2)
     assert apart == pytest.approx((abs(1 - 0.69) + 0.71) / 2)
 

@@ -101,7 +101,7 @@ def test_so_are_those_of_the_new_state(score: str, cell: str, layers: int, feedi
 @pytest.mark.parametrize("lengths", [LENGTHS, None], ids=["padded", "a whole grid"])
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_the_kernel_is_the_loop(cell: str, lengths: Tensor | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    decoder, calls = last_state(cell=cell), []
+    decoder, calls = last_state(cell=cell), list[str]()
     for name in ("_all_steps", "_loop"):
         monkeypatch.setattr(LastStateDecoder, name, noted(calls, name))
     fast = outcome(decoder, *decoder(*given(decoder, lengths)))
@@ -153,7 +153,7 @@ def test_a_gate_scales_the_context_by_the_last_state() -> None:
     hidden, memory = start.split(H, 1)
     outputs, contexts = decoder(words, annotations, start)
     for t in range(T):
-        scores = decoder.score(decoder.score.queries(hidden[:, None]), annotations.keys.vectors, None)  # type: ignore[arg-type]
+        scores = decoder.score(decoder.score.queries(hidden[:, None]), annotations.keys.vectors, None)
         context = (scores.softmax(-1) @ annotations.values).squeeze(1) * torch.sigmoid(decoder.gate(hidden))
         hidden, memory = cell(torch.cat((words[t], context), 1), (hidden, memory))
         torch.testing.assert_close(contexts[t], context, atol=1e-5, rtol=1e-5)

@@ -1,5 +1,6 @@
 """What hypotheses have behind them: rows stay where they are, older states stay right, a selection reorders."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from saccade.attention import causal, lengths, make_score, window
+from saccade.attention import Mask, causal, lengths, make_score, window
 from saccade.layers.cache import KeyValueCache, KeyValues, Past, Pool
 from saccade.layers.convolution import Convolution
 from saccade.layers.multihead import MultiHeadAttention
@@ -98,13 +99,17 @@ def test_a_layer_that_went_on_can_go_on_again_from_before() -> None:
         torch.testing.assert_close(output, wanted[name], atol=1e-6, rtol=1e-5)
 
 
+def masked(mask: Mask) -> Callable[[Tensor | None], Mask]:
+    return lambda counts: mask
+
+
 def layers() -> dict[str, Any]:
     """Everything that mixes positions step by step."""
     made: dict[str, Any] = {}
     for score, mask in product(("scaled_dot", "additive", "cosine"), (causal(), causal() & window(2))):
         scored = make_score(score, query_width=4, key_width=4, keys=9)
-        made[f"{score}, {mask}"] = SelfAttention(MultiHeadAttention(8, 2, score=scored), lambda counts, mask=mask: mask)
-    return made | {kind: Convolution(8, 2, 3, kind=kind, causal=True) for kind in ("light", "dynamic")}  # type: ignore[arg-type]
+        made[f"{score}, {mask}"] = SelfAttention(MultiHeadAttention(8, 2, score=scored), masked(mask))
+    return made | {kind: Convolution(8, 2, 3, kind=kind, causal=True) for kind in ("light", "dynamic")}
 
 
 @pytest.mark.parametrize("name", list(layers()))
@@ -147,7 +152,8 @@ def test_a_prompt_may_come_in_pieces(name: str) -> None:
 def test_what_was_read_is_projected_once_and_shared() -> None:
     layer, source, x = MultiHeadAttention(8, 2, key_width=6, value_width=6), torch.randn(2, 7, 6), torch.randn(2, 3, 8)
     counts = torch.tensor([7, 4])
-    kept = KeyValues.of(*layer.joint(layer.key_map, layer.value_map)(source), counts)
+    key, value = layer.joint(layer.key_map, layer.value_map)(source)
+    kept = KeyValues.of(key, value, counts)
     found = layer.look_at(layer.query_map(x), kept)
     torch.testing.assert_close(found.output, layer(x, source, mask=lengths(counts)), atol=1e-6, rtol=1e-5)
     other = layer.look_at(layer.query_map(x[[1]]), kept.select(torch.tensor([1])))

@@ -8,7 +8,7 @@ looks["encoder.0.attention"][0].weights(heads=3)
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import torch
 from torch import nn
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from saccade.attention.edges import AttendedEdges
     from saccade.attention.gated import Gated
 
-Recorded = Union["Attended", "AttendedEdges", "Gated"]
+Recorded = Union["Attended", "AttendedEdges", "Gated", Any]  # or whatever a module keeps of where it looked
 
 
 class Looks(Mapping[str, list[Recorded]]):

@@ -332,7 +332,9 @@ class NewStateDecoder(AttentiveDecoder):
         for repeated in (*inputs[1:], combine, ask):
             states[0] = states[0] if repeated is None else repeated.begin(states[0])
         output = inputs[0].begin(words.new_zeros(words.shape[1], self.hidden_size))
-        maps = _Maps([each.map for each in inputs], [each.map for each in carries], ask and ask.map, combine.map)
+        maps = _Maps(
+            [each.map for each in inputs], [each.map for each in carries], None if ask is None else ask.map, combine.map
+        )
         outputs, contexts = [], []
         for number, gates in enumerate(F.linear(words, word_weight, layers[0].input_bias).unbind()):
             output, attended = self._advance(output, gates, states, maps, annotations, number, window)

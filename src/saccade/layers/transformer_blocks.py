@@ -132,7 +132,8 @@ class DecoderLayer(nn.Module):
 
     def keep(self, memory: Float[Tensor, "B K D"], lengths: Tensor) -> KeyValues:
         """What was read as keys and values of this layer, once for all steps and hypotheses."""
-        return KeyValues.of(*self.cross.joint(self.cross.key_map, self.cross.value_map)(memory), lengths)
+        key, value = self.cross.joint(self.cross.key_map, self.cross.value_map)(memory)
+        return KeyValues.of(key, value, lengths)
 
     def step(
         self, x: Float[Tensor, "B W D"], past: Past, state: Any, kept: KeyValues

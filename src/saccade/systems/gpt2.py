@@ -117,11 +117,14 @@ class Model(System):
         embedded: Tensor = self.dropout(self.embedding(tokens) + self.positions(first, first + tokens.shape[1]))
         return embedded
 
+    def _blocks(self) -> Sequence[EncoderLayer]:
+        return list(self.layers)  # type: ignore[arg-type]
+
     def start(self, inputs: int) -> State:
         """Nothing written yet, for so many inputs."""
         device = self.embedding.weight.device
         none = torch.zeros(inputs, 1, 0, dtype=torch.long, device=device)
-        return State(none, Past.none(inputs, device), tuple(layer.mixer.start() for layer in self.layers))
+        return State(none, Past.none(inputs, device), tuple(layer.mixer.start() for layer in self._blocks()))
 
     def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
         """One more token for every hypothesis. A full context goes on with its later half."""
@@ -148,8 +151,8 @@ class Model(System):
     def _advanced(self, x: Float[Tensor, "B _ D"], tokens: Int[Tensor, "B W _"], past: Past, state: State) -> Step:
         """The last position through all layers."""
         seen: list[StepOutput] = []
-        for layer, cache in zip(self.layers, state.layers, strict=True):
-            seen.append(layer.step(x, past, cache))  # type: ignore[operator]
+        for layer, cache in zip(self._blocks(), state.layers, strict=True):
+            seen.append(layer.step(x, past, cache))
             x = seen[-1].output
         W = tokens.shape[1]
         log_probs = F.linear(self.norm(x[:, -W:]), self.embedding.weight).log_softmax(-1)

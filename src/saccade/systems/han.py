@@ -104,7 +104,7 @@ class Model(Labeler):
         return torch.cat(found)[torch.cat(order).argsort()]
 
     def looks(self, input: DocumentInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
-        """Where each sentence looked at its own words, (B, 1, S, words of the document), and each document at its sentences."""
+        """Where each sentence looked at its own words, and each document at its sentences."""
         if self.config.pool != "attention":
             return []
         words = self.output.weight.new_zeros(input.tokens.shape)
@@ -123,8 +123,8 @@ def diagonal(words: Tensor, sizes: Tensor, counts: Tensor) -> Float[Tensor, "B 1
         for rows, own in zip(words.split(counts.tolist()), sizes.split(counts.tolist()), strict=True)
     ]
     found = words.new_zeros(len(documents), 1, max(map(len, documents)), max(one.shape[-1] for one in documents))
-    for place, one in zip(found, documents, strict=True):
-        place[0, : len(one), : one.shape[-1]] = one
+    for index, one in enumerate(documents):
+        found[index, 0, : len(one), : one.shape[-1]] = one
     return found
 
 

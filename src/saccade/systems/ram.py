@@ -151,7 +151,7 @@ class Model(Labeler):
         self.label = nn.Linear(hidden, labels)
 
     def forward(self, batch: Batch) -> Output:
-        """The hybrid loss (section 3.2): cross-entropy for the label, REINFORCE for the locations, and the baseline's error."""
+        """Cross-entropy for the label, REINFORCE for the locations, and the baseline's error (section 3.2)."""
         copies = self.config.num_samples if self.training else 1
         labels = batch.target.labels.repeat(copies)
         path = self.look_around(batch.input.pixels.repeat(copies, 1, 1, 1))

@@ -156,11 +156,13 @@ class Model(System):
         annotations, decoder = memory.annotations, self.decoder
         queries = decoder.query_map(torch.cat((first, outputs[:-1])).transpose(0, 1))
         attended = attend(queries, annotations.keys, annotations.values, score=decoder.score, normalize=decoder.normalize)
-        return attended.weights()
+        weights: Tensor = attended.weights()
+        return weights
 
     def _read_out(self, words: Tensor, states: Tensor, contexts: Tensor) -> Tensor:
         """The deep output layer (equation 7)."""
-        return self.dropout(torch.tanh(words + self.state_map(states) + self.context_map(contexts)))
+        read: Tensor = self.dropout(torch.tanh(words + self.state_map(states) + self.context_map(contexts)))
+        return read
 
     def start(self, memory: Memory) -> DecoderState:
         """Nothing written yet."""

@@ -22,10 +22,9 @@ from saccade.config import Positive, Share
 from saccade.data.tensors import Batch, TextInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
-from saccade.kernels.softmax import log_softmax_
 from saccade.layers.cache import KeyValues, Past
 from saccade.layers.convolution import Convolution
-from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows, log_probabilities
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.linear import Linear
@@ -119,12 +118,7 @@ class Memory:
 
     def select(self, inputs: Tensor) -> "Memory":
         """That of some inputs; only the lists of places are chosen, nothing is copied."""
-        return Memory(tuple(_chosen(kept, inputs) for kept in self.layers))
-
-
-def _chosen(kept: KeyValues, inputs: Tensor) -> KeyValues:
-    assert kept.counts is not None
-    return kept._replace(places=kept.places[inputs], counts=kept.counts[inputs])
+        return Memory(tuple(kept.select(inputs) for kept in self.layers))
 
 
 @dataclass(frozen=True)
@@ -270,7 +264,7 @@ class Model(System):
         ):
             x, written, read = layer.step(x, past, pools, kept)
             seen += [(f"layer {number}", "input", read), (f"layer {number}, written", "written", written)]
-        log_probs = log_softmax_(self.output(self.decoder_norm(x)))
+        log_probs = log_probabilities(self.output(self.decoder_norm(x)))
         following = State(state.memory, past, state.layers)
         return Step(log_probs, following, lambda: [StepLook(name, keys, look.weights()) for name, keys, look in seen])
 

@@ -44,7 +44,7 @@ class Windows:
 
     def at(self, starts: Sequence[int]) -> Batch:
         """The windows that start after these tokens."""
-        rows = [self.tokens[start + 1 : start + 1 + self.context] for start in starts]
+        rows = [self.tokens[start + 1 : start + 1 + self.context].tolist() for start in starts]
         return Batch(None, TextTarget(*padded(rows), torch.from_numpy(self.tokens[list(starts)])))
 
     def batches(self, config: Any) -> "RandomWindows":
@@ -86,7 +86,7 @@ class RandomWindows:
 class Writer(text.Writer):
     """Writes on from prompts, which the reader reads with the same tokenizer."""
 
-    PREDICTED = False
+    CONTINUES, PREDICTED = True, False
     config: Config  # type: ignore[assignment]
 
     @staticmethod

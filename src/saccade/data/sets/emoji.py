@@ -34,6 +34,8 @@ class Config:
     "Whose images; both: every emoji twice, always in the same part."
     skin_tones: bool = True
     "Whether the variants with skin tones are examples of their own."
+    blank: bool = False
+    "Whether all pictures are left white: the control, which shows what can be told without seeing."
     valid: Share = 0.1
     "Share of the emoji in the validation set."
     test: Share = 0.1
@@ -54,9 +56,14 @@ def load(config: Config) -> Splits:
         for variant, caption in _variants(emoji, captions, config.skin_tones):
             for style, sheet in sheets.items():
                 part.append(
-                    Example(Picture(_cell(sheet, variant)), caption, emoji["category"], f"{style}/{variant['image']}")
+                    Example(
+                        Picture(_cell(sheet, variant, config.blank)),
+                        caption,
+                        emoji["category"],
+                        f"{style}/{variant['image']}",
+                    )
                 )
-    return Splits(**parts)
+    return Splits(parts["train"], parts["valid"], parts["test"])
 
 
 def family(name: str) -> str:
@@ -100,7 +107,8 @@ def _sheet(vendor: str) -> NDArray[np.uint8]:
     return np.asarray(Image.alpha_composite(Image.new("RGBA", clear.size, "white"), clear).convert("RGB"))
 
 
-def _cell(sheet: NDArray[np.uint8], emoji: dict[str, Any]) -> NDArray[np.uint8]:
+def _cell(sheet: NDArray[np.uint8], emoji: dict[str, Any], blank: bool) -> NDArray[np.uint8]:
     pitch = SIZE + 2 * BORDER
     row, column = (pitch * emoji[key] + BORDER for key in ("sheet_y", "sheet_x"))
-    return sheet[row : row + SIZE, column : column + SIZE]
+    cell = sheet[row : row + SIZE, column : column + SIZE]
+    return np.full_like(cell, 255) if blank else cell
