@@ -21,16 +21,16 @@ from typing import Any
 import torch
 from kit import Report, apart, arguments
 
-from saccade.data.text import padded
-from saccade.data.tokenizers import END, PAD, START
+from saccade.data.tensors import TextInput, padded
+from saccade.data.tokenizers import END, PAD, START, learned_layout
 from saccade.exchange.ct2 import specification
-from saccade.exchange.marian import config_for, their_name
+from saccade.exchange.families.marian import their_config, their_tensors
 from saccade.layers.linear import at_rest
 from saccade.search import Config as SearchConfig
 from saccade.search import search
 from saccade.systems.transformer import Config, Model
 
-VOCABULARY, BATCH, WRITTEN = 32_000, 64, 20
+VOCABULARY, BATCH, WRITTEN = learned_layout(32_000), 64, 20
 CONFIG = Config(final_norm="none", positions="sinusoidal_halves", output_bias="learned")
 PEERS = {"hf": "transformers", "ct2": "ctranslate2", "ct2 int8": "ctranslate2"}
 Translate = Callable[[], list[list[int]]]
@@ -40,7 +40,7 @@ def sentences(count: int) -> list[list[int]]:
     """Random sources, longest first, as every toolkit sorts them."""
     torch.manual_seed(1)
     lengths = torch.randint(11, 20, (count,)).sort(descending=True).values.tolist()
-    return [torch.randint(END + 2, VOCABULARY, (length,)).tolist() for length in lengths]
+    return [torch.randint(END + 2, VOCABULARY.size, (length,)).tolist() for length in lengths]
 
 
 def model() -> Model:
@@ -68,7 +68,7 @@ def ours(sources: list[list[int]], beam: int, precision: Any) -> Translate:
         for batch in batches(sources):
             source, lengths = padded(batch)
             with torch.inference_mode():
-                memory = made.read(source, lengths)
+                memory = made.read(TextInput(source, lengths))
                 found = search(made, memory, config, inputs=len(batch), start=START, end=END, banned=(PAD, START))
             texts += [best[0].tokens for best in found]
         return texts
@@ -81,9 +81,13 @@ def marian() -> Any:
     import transformers
 
     transformers.logging.set_verbosity_error()
-    made = transformers.MarianMTModel(transformers.MarianConfig(**config_for(CONFIG, VOCABULARY, VOCABULARY, 512)))
-    weights = {their_name(name): value for name, value in model().state_dict().items()}
-    missing = made.load_state_dict({**weights, "final_logits_bias": weights["final_logits_bias"][None]}, strict=False)
+    made = transformers.MarianMTModel(transformers.MarianConfig(**their_config(CONFIG, VOCABULARY, VOCABULARY, 512)))
+    given = their_tensors(model())
+    shared = given["model.shared.weight"]
+    tied = dict.fromkeys(
+        ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"), shared
+    )
+    missing = made.load_state_dict({**given, **tied}, strict=False)
     assert not missing.unexpected_keys, missing
     return made.eval()
 
@@ -115,7 +119,7 @@ def ctranslate(sources: list[list[int]], beam: int, precision: str, threads: int
     """Their Translator; every token is named by its number."""
     import ctranslate2
 
-    spec, names = specification(model(), 64), [str(number) for number in range(VOCABULARY)]
+    spec, names = specification(model(), VOCABULARY, 64), [str(number) for number in range(VOCABULARY.size)]
     spec.register_source_vocabulary(names)
     spec.register_target_vocabulary(names)
     spec.config.bos_token = spec.config.decoder_start_token = names[START]
@@ -180,11 +184,12 @@ def where_the_time_goes(beam: int, precision: Any) -> None:
 
 def work(sources: list[list[int]], beam: int) -> float:
     """Billions of operations in products: the reader, and keys and values of it, once; the writer for every token."""
-    width, hidden, layers = CONFIG.width, CONFIG.hidden, CONFIG.encoder_layers
+    width, hidden, layers = CONFIG.hidden_size, CONFIG.intermediate_size, CONFIG.encoder_layers
     network = 2 * width * hidden
     read = layers * (6 * width**2 + network)
-    written = layers * (6 * width**2 + network) + width * VOCABULARY
-    return 2e-9 * (sum(map(len, sources)) * read + len(sources) * WRITTEN * beam * written)
+    written = layers * (6 * width**2 + network) + width * VOCABULARY.size
+    total: float = 2e-9 * (sum(map(len, sources)) * read + len(sources) * WRITTEN * beam * written)
+    return total
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""A task: predictions in their order whatever the batches, scores in one pass, looks with their places."""
+"""A task: reader and writer around a system. Predictions keep their order and their example; each input is computed once."""
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +10,280 @@ import numpy as np
 import pytest
 import torch
 
+from saccade import systems
 from saccade import task as tasks
+from saccade.data import dataset
+from saccade.data.batches import PlannedBatches
 from saccade.data.examples import Example, Splits
+from saccade.data.tensors import Batch
 from saccade.errors import DataError, InputError, UsageError
 from saccade.readers.text import Reader
+from saccade.search import Config as SearchConfig
+from saccade.systems.system import Output
 from saccade.task import Corpus, Kinds, Task
-from saccade.writers.text import Writer
+from saccade.training.config import Config as TrainConfig
+from saccade.training.settings import Settings
+from saccade.view.trace import Trace, check_trace
 from saccade.writers.writer import Options, Prediction
 from tests import made_tasks
-from tests.made_tasks import nothing, options, predictions, scene, settings
+from tests.made_tasks import nothing, options, predictions
+
+from .training import small
+from .training.runs import tiny, tiny_transformer
+
+pytestmark = pytest.mark.usefixtures("put_back")
+
+OPTIONS = Options(SearchConfig(max_length=6))
+KINDS: dict[str, Callable[[Path], Settings]] = {
+    **small.KINDS,
+    "dates": lambda folder: tiny(),
+    "shared": lambda folder: tiny_transformer(),
+}
+
+
+class Made:
+    """A task fitted to its data, and a model with its first parameters."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.splits: Splits = dataset(settings.dataset).load(settings.data)
+        self.task = Task.fit(settings, self.splits)
+        torch.manual_seed(0)
+        self.model = systems.load(settings.system).Model(settings.model, **self.task.sizes()).eval()
+
+    @property
+    def examples(self) -> list[Example]:
+        return list(self.splits.train)[:12]
+
+    def load(self) -> Splits:
+        return self.splits
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Made]:
+    """Each kind once."""
+    known: dict[str, Made] = {}
+
+    def of(kind: str) -> Made:
+        if kind not in known:
+            known[kind] = Made(KINDS[kind](tmp_path_factory.mktemp(kind)))
+        return known[kind]
+
+    return of
+
+
+Make = Callable[[str], Made]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_come_in_order_whatever_stands_together(kind: str, made: Make) -> None:
+    one = made(kind)
+    examples = one.examples
+    rows = one.task.predictions(one.model, examples, OPTIONS)
+    turned = one.task.predictions(one.model, examples[::-1], OPTIONS)
+    alone = [one.task.predictions(one.model, [example], OPTIONS)[0] for example in examples[:3]]
+    assert len(rows) == len(examples)
+    assert [row[0].text for row in turned[::-1]] == [row[0].text for row in rows]
+    for own, row in zip(alone, rows, strict=False):
+        assert own[0].text == row[0].text
+        assert own[0].log_prob == pytest.approx(row[0].log_prob, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_saved_predicts_the_same(kind: str, made: Make, tmp_path: Path) -> None:
+    one = made(kind)
+    one.task.save(tmp_path)
+    again = Task.load(one.settings, tmp_path)
+    assert again.sizes() == one.task.sizes()
+    before, after = (task.predictions(one.model, one.examples, OPTIONS) for task in (one.task, again))
+    assert after == before
+    corpora = [task.corpus(one.examples) for task in (one.task, again)]
+    losses = []
+    for corpus in corpora:
+        torch.manual_seed(1)  # of systems that draw negatives
+        losses.append(one.task.loss(one.model, corpus, range(len(one.examples))))
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_evaluation_keeps_each_example_with_its_prediction(kind: str, made: Make) -> None:
+    one, ticks = made(kind), list[int]()
+    found = one.task.evaluate(one.model, one.examples, OPTIONS, ticks.append)
+    assert [prediction.example for prediction in found.predictions] == one.examples
+    assert found["all"]["examples"] == len(one.examples)
+    assert ticks == sorted(ticks)
+    assert ticks[-1] == len(one.examples)
+    best = one.task.best(one.model, one.examples, OPTIONS)
+    assert [prediction.text for prediction in found.predictions] == [prediction.text for prediction in best]
+    assert {*found["all"]} - {"examples"} <= {*one.task.writer.metrics(one.task.writer.config), "perplexity"}
+    assert one.task.writer.main().name in found["all"]
+    ranks = one.task.writer.best(found)
+    assert all(np.isfinite(ranks))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_computed_twice(kind: str, made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every input is encoded once, and goes once through what predicts: search or logits, scores, numbers."""
+    one = made(kind)
+    encoded, predicted = list[int](), list[int]()
+    encode, predict = type(one.task.reader).encode, type(one.task.writer).predict
+
+    def counted(self: Any, inputs: Sequence[Any]) -> Any:
+        encoded.append(len(inputs))
+        return encode(self, inputs)
+
+    def watched(self: Any, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> Any:
+        predicted.extend(positions)
+        return predict(self, model, batch, options, positions)
+
+    monkeypatch.setattr(type(one.task.reader), "encode", counted)
+    monkeypatch.setattr(type(one.task.writer), "predict", watched)
+    one.task.predictions(one.model, one.examples, OPTIONS)
+    assert sorted(predicted) == list(range(len(one.examples)))
+    assert encoded == [len(one.examples)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scenes_are_sound(kind: str, made: Make) -> None:
+    one = made(kind)
+    if not systems.attends(one.settings.system, one.settings.model):
+        pytest.skip("nothing to see")
+    options = Options(OPTIONS.search, looks=True)
+    for example in one.examples[:3]:
+        (row,) = one.task.predictions(one.model, [example], options)
+        scenes = [one.task.scene(one.model, example, shown) for shown in one.task.writer.shown(row)]
+        check_trace(Trace(one.settings.system, scenes))
+        for scene in scenes:
+            assert {name for look in scene.looks for name in (look.queries, look.keys)} == set(scene.axes)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "expansion"])  # whose negatives are drawn by batch
+def test_the_loss_is_that_of_the_whole(kind: str, made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the batches are; its count is what the trainer divides by."""
+    one = made(kind)
+    corpus = one.task.corpus(one.examples)
+    total, count = one.task.loss(one.model, corpus, range(len(one.examples)))
+    with torch.inference_mode():
+        output: Output = one.model(corpus.batch(range(len(one.examples))))
+    assert total == pytest.approx(float(output.loss), rel=1e-4)
+    assert count == int(output.count)
+    monkeypatch.setattr(type(one.task.reader), "budget", 1)
+    assert one.task.loss(one.model, corpus, range(len(one.examples)))[1] == count
+    half = [one.task.loss(one.model, corpus, part) for part in (range(5), range(5, len(one.examples)))]
+    assert sum(part[0] for part in half) == pytest.approx(total, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["dates", "sentences", "bags"])
+def test_windows_and_lines(kind: str, made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs are read in windows; the numbers of lines go on through them."""
+    one = made(kind)
+    typed = [example.input if isinstance(example.input, str) else example.input.items for example in one.examples]
+    expected = list(one.task.predict(one.model, typed, OPTIONS, one.load))
+    monkeypatch.setattr("saccade.task.WINDOW", 5)
+    read: list[int] = []
+
+    def asked() -> Iterator[Any]:
+        for number, value in enumerate(typed):
+            read.append(number)
+            yield value
+
+    outputs = one.task.predict(one.model, asked(), OPTIONS, one.load)
+    next(outputs)
+    assert read == [0, 1, 2, 3, 4]  # no further
+    rest = [row[0].text for _, row in outputs]
+    assert rest == [row[0].text for _, row in expected][1:]
+    broken = [*typed[:7], 3.5, *typed[7:]]
+    with pytest.raises(InputError, match=r"^line 18: ") as error:
+        list(one.task.predict(one.model, broken, OPTIONS, one.load, first=10))
+    assert isinstance(error.value.cause, UsageError | DataError)
+
+
+def test_an_empty_line_gives_an_empty_text_for_every_output(made: Make) -> None:
+    one = made("dates")
+    options = Options(SearchConfig(method="beam", beam=2, n_best=2, max_length=6))
+    found = list(one.task.predict(one.model, ["", "<en_US> 3/4/18", "  "], options, one.load))
+    assert [example for example, _ in found][::2] == [None, None]
+    assert [[row.text for row in rows] for _, rows in found][::2] == [["", ""], ["", ""]]
+
+
+def test_long_texts_are_refused_or_read_in_pieces(made: Make) -> None:
+    one = made("dates")
+    long = " ".join(["<en_US> 3/4/18 ."] * 100)
+    with pytest.raises(InputError, match=r"^line 1: \d+ tokens, at most 1000"):
+        list(one.task.predict(one.model, [long], OPTIONS, one.load))
+    ((example, (prediction,)),) = one.task.predict(one.model, [long], OPTIONS, one.load, pieces=True)
+    assert example == Example(long)
+    assert prediction.text
+
+
+def test_a_corpus_has_the_lengths_of_both_sides(made: Make) -> None:
+    pairs, labels = made("dates"), made("sentences")
+    assert pairs.task.corpus(pairs.examples).lengths.shape == (12, 2)
+    assert labels.task.corpus(labels.examples).lengths.shape == (12,)
+    corpus = pairs.task.corpus(pairs.examples)
+    assert Corpus(corpus.inputs).batch([0]).target is None
+    batch = corpus.batch([3, 1])
+    assert batch.input.lengths.tolist() == corpus.lengths[[3, 1], 0].tolist()
+    assert batch.target.lengths.tolist() == corpus.lengths[[3, 1], 1].tolist()
+
+
+def test_a_reader_may_bring_its_own_batches(made: Make) -> None:
+    one = made("dates")
+    corpus = one.task.corpus(one.examples)
+    assert isinstance(corpus.batches(TrainConfig()), PlannedBatches)
+
+    class Own:
+        lengths = corpus.inputs.lengths
+
+        def batch(self, indices: Any) -> Any:
+            return None
+
+        def batches(self, config: TrainConfig) -> Any:
+            return ["own", config.seed]
+
+    assert Corpus(Own(), corpus.targets).batches(TrainConfig(seed=4)) == ["own", 4]  # type: ignore[comparison-overlap]
+
+
+def test_flaws_of_both_sides_are_found_once_each_in_order(made: Make) -> None:
+    one = made("sentences")
+    examples = [*one.examples[:3], Example("a film", "9"), Example("a film", "8")]
+    assert [index for index, _ in one.task.flaws(examples)] == [3, 4]
+    with pytest.raises(DataError, match="'9'"):
+        one.task.corpus(examples)
+    assert list(one.task.flaws(one.examples)) == []
+
+
+def test_evaluating_nothing_is_refused(made: Make) -> None:
+    with pytest.raises(DataError, match="expected examples to evaluate, got none"):
+        made("dates").task.evaluate(made("dates").model, [], OPTIONS)
+
+
+def test_scores_by_length_count_every_example_once(made: Make) -> None:
+    one = made("sentences")
+    examples = list(one.splits.train)
+    rows = one.task.by_length(examples, one.task.best(one.model, examples, OPTIONS))
+    assert sum(row["examples"] for row in rows) == len(examples)
+    assert all(row["shortest"] <= row["longest"] for row in rows)
+    with pytest.raises(UsageError, match="expected a run that reads texts"):
+        made("bags").task.by_length(made("bags").examples, [])
+
+
+@pytest.mark.parametrize("system", systems.names())
+def test_every_system_names_a_reader_and_a_writer(system: str) -> None:
+    kinds = Kinds.of(system)
+    assert kinds.reader.INPUT
+    assert hasattr(dataset(kinds.reader.OWN), "load")
+    assert kinds.writer.metrics is not None
+
+
+# Texts, of which a task reads windows, batches and pieces
 
 SYSTEM = "bahdanau"
+
+
 SIZES = ("model.embedding_size=12", "model.hidden_size=16", "model.readout_size=8", "tokens.size=300")
+
+
 EXAMPLES = [
     Example("ein Haus", "a house", "short"),
     Example("das alte Haus am See", "the old house at the lake", "long"),
@@ -29,6 +291,8 @@ EXAMPLES = [
     Example("alt", "old"),
     Example("ein See am alten Haus", "a lake at the old house", "long"),
 ]
+
+
 GREEDY = options(max_length=12)
 
 
@@ -62,9 +326,6 @@ def equal(one: Any, other: Any) -> bool:
     return np.allclose(one[..., :keys], other[..., :keys], atol=1e-4) and not one[..., keys:].any()
 
 
-# Predictions
-
-
 @pytest.mark.parametrize(
     "how",
     [
@@ -92,12 +353,6 @@ def test_each_input_gets_what_it_would_get_alone() -> None:
     made, given = model(task), texts()
     for text, best in zip(given, predictions(task, made, given, GREEDY), strict=True):
         assert same(best, predictions(task, made, [text], GREEDY)[0])
-
-
-def test_inputs_come_back_with_their_examples() -> None:
-    task = fitted()
-    found = list(task.predict(model(task), ["Haus", "", "See"], GREEDY, nothing))
-    assert [example for example, _ in found] == [Example("Haus"), None, Example("See")]
 
 
 def test_predictions_come_window_by_window(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,15 +435,12 @@ def test_a_text_comes_piece_by_piece() -> None:
     assert any(len(list(task.stream(made, text, GREEDY, nothing))) > 1 for text in ("Haus am See", "alt", "See"))
     with pytest.raises(DataError, match="nothing to go on from"):
         task.stream(made, " ", GREEDY, nothing)
+    short = fitted("reader.max_length=6")
     with pytest.raises(DataError, match="12 tokens, at most 6"):
-        short = fitted("reader.max_length=6")
         short.stream(model(short), "x" * 12, GREEDY, nothing)
     labels = made_tasks.fitted("document_attention", [Example("a", "1"), Example("b", "2")])
     with pytest.raises(UsageError, match="expected a system that writes text"):
         labels.stream(made_tasks.model("document_attention", labels), "a", options(), nothing)
-
-
-# The corpus
 
 
 def test_the_corpus_holds_inputs_and_targets() -> None:
@@ -217,67 +469,9 @@ def test_examples_that_cannot_be_read_or_scored_are_named() -> None:
         assert error.value.exit_code == 3
 
 
-def test_a_corpus_without_lengths_of_targets_is_planned_by_its_inputs() -> None:
-    class Column:
-        lengths = np.array([3, 1, 2])
-
-        def batch(self, indices: Any) -> Any:
-            return [int(self.lengths[i]) for i in indices]
-
-    class Labels(Column):
-        lengths = np.zeros(0, dtype=np.int64)
-
-        def batch(self, indices: Any) -> Any:
-            return "labels"
-
-    for targets in (None, Labels()):
-        corpus = Corpus(Column(), targets)
-        assert corpus.lengths.tolist() == [3, 1, 2]
-        assert corpus.batch([2, 0]).input == [2, 3]
-        assert corpus.batch([2, 0]).target == (None if targets is None else "labels")
-    source = Corpus(Column()).batches(settings(SYSTEM, "train.batch_tokens=3").train)
-    assert sorted(size for _ in range(3) for size in source.next().input) == [1, 2, 3]
-
-
-# A task and its run
-
-
-def test_reader_and_writer_are_those_that_the_system_names(tmp_path: Path) -> None:
-    task = fitted()
-    assert Kinds.of(SYSTEM) == Kinds(Reader, Writer)
-    assert (type(task.reader), type(task.writer)) == (Reader, Writer)
-    task.save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"tokenizer.json", "target.tokenizer.json"}
-    again = Task.load(settings(SYSTEM, *SIZES), tmp_path)
-    assert again.sizes() == task.sizes()
-    made, given = model(task), texts(9)
-    assert predictions(again, made, given, GREEDY) == predictions(task, made, given, GREEDY)
-
-
 def test_what_cannot_be_learned_from_is_told_before() -> None:
     with pytest.raises(DataError, match="label '3' is in the test data"):
         made_tasks.fitted("document_attention", Splits([Example("a", "1"), Example("b", "2")], [], [Example("c", "3")]))
-
-
-# Scores
-
-
-def test_nothing_to_evaluate_is_told() -> None:
-    task = fitted()
-    with pytest.raises(DataError, match="expected examples to evaluate, got none"):
-        task.evaluate(model(task), [], GREEDY)
-
-
-def test_an_evaluation_carries_its_predictions_and_tells_how_far_it_is() -> None:
-    task, ticks = fitted(), list[int]()
-    made = model(task)
-    found = task.evaluate(made, EXAMPLES, GREEDY, ticks.append)
-    assert ticks == sorted(ticks)
-    assert ticks[-1] == 5
-    assert [one.example for one in found.predictions] == EXAMPLES
-    expected = [best[0].text for best in predictions(task, made, [one.input for one in EXAMPLES], GREEDY)]
-    assert [one.text for one in found.predictions] == expected
-    assert [one.text for one in task.best(made, EXAMPLES, GREEDY)] == expected
 
 
 def test_the_model_is_run_once_for_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,13 +524,10 @@ def test_scores_by_length_are_of_the_examples_of_that_length() -> None:
     ]
 
 
-# Looks
-
-
 def test_a_scene_has_the_places_of_its_looks_and_no_others() -> None:
     task = fitted()
     made = model(task)
-    drawn = scene(task, made, "Haus é", options(max_length=12, looks=True))
+    drawn = made_tasks.scene(task, made, "Haus é", options(max_length=12, looks=True))
     assert set(drawn.axes) == {"input", "output"}
     assert list(drawn.axes["input"].labels) == list("Haus é")
     plain = task.scene(made, Example("Haus"), predictions(task, made, ["Haus"], GREEDY)[0][0])

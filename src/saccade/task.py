@@ -257,6 +257,7 @@ def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
     """A look without its padding; an axis that nobody named gets numbers."""
     if look.places is not None:
         axes.setdefault(look.queries, Axis(look.queries, [str(number) for number in range(1, len(look.places) + 1)]))
+    if look.places is not None or look.edges is not None:
         return look
     for name, size in ((look.queries, look.weights.shape[1]), (look.keys, look.weights.shape[2])):
         axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))

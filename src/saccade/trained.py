@@ -70,14 +70,12 @@ class TrainedModel:
     def search(self, n_best: int = 1, **given: Any) -> SearchConfig:
         """The run's search with these changes; more than one output takes a beam."""
         table = {**config.plain(self.run.settings.search or SearchConfig()), **given}
-        if n_best > MOST:
-            raise UsageError(f"n_best: expected at most {MOST}, got {n_best}; ask for fewer")
         if n_best > 1:
             table["n_best"] = n_best
-            if table["method"] == "greedy":
+            if table["method"] == "greedy" and "method" not in given:
                 table["method"] = "beam"
             if "beam" not in given:  # a beam that was asked for stays, and what it is too narrow for is told
-                table["beam"] = max(table["beam"], n_best)
+                table["beam"] = max(table["beam"], min(n_best, MOST))
         search = config.build(SearchConfig, table, "search")
         search.heed(given)
         return search
@@ -210,7 +208,9 @@ def load(path: str | Path, checkpoint: Which | None = None, device: str = "auto"
     return TrainedModel(Run.open(Path(path)), checkpoint, device)
 
 
-def train(name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any) -> TrainedModel:
+def train(
+    name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any
+) -> TrainedModel:
     """Train a recipe, a system or a TOML file, and load it; the words of the command line are keywords.
 
     saccade.train("transformer", data="pairs.tsv", steps=500, learning_rate=1e-3, model={"hidden_size": 64})

@@ -9,9 +9,7 @@ from PIL import Image
 
 from .commands import here
 
-SMALL = (
-    "model.widths=[8] model.hidden=4 model.dropout=0.0 train.steps=80 train.rate=0.02 train.max_tokens=40 train.threads=1"
-)
+SMALL = "model.hidden_sizes=[8] model.attention_size=4 model.dropout=0.0 train.steps=80 train.learning_rate=0.02 train.batch_tokens=40 train.threads=1"
 
 
 def table(path: Path, labeled: bool = True) -> None:
@@ -96,7 +94,9 @@ def test_a_picture_in_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
         path = tmp_path / "slides" / ("well", "sick")[number % 2] / f"{number}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels).save(path)
-    answer = here(f"train attention_mil data.train=slides data.tile=16 {SMALL} train.rate=0.005 train.steps=40", capsys)
+    answer = here(
+        f"train attention_mil data.train=slides data.tile=16 {SMALL} train.learning_rate=0.005 train.steps=40", capsys
+    )
     assert answer.code == 0, answer.err
     assert (
         json.loads(here("evaluate runs/attention_mil --split train --json", capsys).out)["scores"]["all"]["accuracy"] == 1.0

@@ -7,17 +7,17 @@ import pytest
 from saccade.cli import by_length
 
 FIRST = [
-    {"shortest": 1, "longest": 1, "examples": 30, "exact": 0.5},
-    {"shortest": 2, "longest": 5, "examples": 1200, "exact": 0.25},
+    {"shortest": 1, "longest": 1, "examples": 30, "exact_match": 0.5},
+    {"shortest": 2, "longest": 5, "examples": 1200, "exact_match": 0.25},
 ]
-SECOND = [{**row, "exact": share} for row, share in zip(FIRST, (0.75, 0.125), strict=True)]
+SECOND = [{**row, "exact_match": share} for row, share in zip(FIRST, (0.75, 0.125), strict=True)]
 
 
 def test_a_score_is_in_percent_whatever_it_is() -> None:
-    assert by_length.score({"bleu": 31.5, "exact": 0.1}) == 31.5
+    assert by_length.score({"bleu": 31.5, "exact_match": 0.1}) == 31.5
     assert by_length.score({"accuracy": 0.25}) == 25.0
-    assert by_length.score({"exact": 0.125}) == 12.5
-    assert [by_length.metric([row]) for row in ({"bleu": 1.0}, {"accuracy": 1.0}, {"exact": 1.0})] == [
+    assert by_length.score({"exact_match": 0.125}) == 12.5
+    assert [by_length.metric([row]) for row in ({"bleu": 1.0}, {"accuracy": 1.0}, {"exact_match": 1.0})] == [
         "BLEU",
         "right, %",
         "exactly right, %",
@@ -41,8 +41,8 @@ def test_a_bar_is_as_long_as_its_score(capsys: pytest.CaptureFixture[str]) -> No
     by_length.show_bars([*FIRST, {"shortest": 6, "longest": 9, "examples": 2, "bleu": 20.0}])
     lines = capsys.readouterr().out.splitlines()
     assert [line.count("█") for line in lines] == [20, 10, 8]
-    assert lines[0].split()[:6] == ["1", "words", "30", "examples", "50.00%", "exact"]
-    assert lines[1].split()[:6] == ["2–5", "words", "1,200", "examples", "25.00%", "exact"]
+    assert lines[0].split()[:6] == ["1", "words", "30", "examples", "50.00%", "exact_match"]
+    assert lines[1].split()[:6] == ["2–5", "words", "1,200", "examples", "25.00%", "exact_match"]
     assert lines[2].split()[:6] == ["6–9", "words", "2", "examples", "BLEU", "20.00"]
 
 

@@ -91,7 +91,7 @@ OPTIONS = [
 ]
 KEYS = [
     "train.steps",
-    "train.rate",
+    "train.learning_rate",
     "model.score",
     "data.train",
     "data.name",
@@ -100,7 +100,7 @@ KEYS = [
     "tokens.kind",
 ]
 KEYS += [
-    "task.longest",
+    "reader.max_length",
     "train",
     ".steps",
     "train.",
@@ -178,7 +178,7 @@ JUNK += [
     "x.gif",
 ]
 
-TINY = 'system = "bahdanau"\n[data]\ntrain = "good.tsv"\n[model]\nhidden = 4\nembedding = 4\n[train]\nsteps = 2\n'
+TINY = 'system = "bahdanau"\n[data]\ntrain = "good.tsv"\n[model]\nhidden_size = 4\nembedding_size = 4\n[train]\nsteps = 2\n'
 # Twice what an option without its value may swallow; the steps come last and decide.
 SHORT = ["train.threads=1", "train.threads=1", *SMALL.split(), "train.steps=2"]
 

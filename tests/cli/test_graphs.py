@@ -8,7 +8,7 @@ import pytest
 from .commands import here
 
 NAMES = [f"p{number}" for number in range(24)]
-SMALL = "model.hidden=4 model.heads=2 model.dropout=0.1 train.steps=60 train.rate=0.05 train.valid_every=20 train.threads=1"
+SMALL = "model.hidden_size=4 model.num_heads=2 model.dropout=0.1 train.steps=60 train.learning_rate=0.05 train.valid_every=20 train.threads=1"
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_graph_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) ->
         ("train gat data.train=my.tsv --out x", 2, "unknown key in [data]"),
         ("train gat --out x", 2, "expected two CSV files"),
         ("train bahdanau data.name=graphs data.nodes=a data.edges=b", 2, "expected texts (data.train=my.tsv"),
-        ("train bag_of_words data.train=my.tsv model.features=binary model.hidden=4", 2, "model.hidden: binary"),
+        ("train bag_of_words data.train=my.tsv model.features=binary model.hidden_size=4", 2, "model.hidden_size: binary"),
         ("train sst2-attention data.fold=10", 2, "data.fold: expected 0 to 9, got 10"),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.cli.verbs import confused
+from saccade.cli.verbs import confusion_matrix
 
 from .commands import here
 
@@ -14,7 +14,7 @@ LINES = "".join(
     f"a {word} film {i}\t{'positive' if WORDS.index(word) < 3 else 'negative'}\n" for i in range(8) for word in WORDS
 )
 SMALL = (
-    "tokens.kind=word model.embedding=12 model.hidden=8 model.dropout=0 train.steps=40 train.max_tokens=400 train.rate=0.05 "
+    "tokens.kind=word model.embedding_size=12 model.hidden_size=8 model.dropout=0 train.steps=40 train.batch_tokens=400 train.learning_rate=0.05 "
     "train.valid_every=20 train.threads=1"
 )
 
@@ -53,7 +53,7 @@ def test_documents_by_every_verb(
     monkeypatch.chdir(tmp_path)
     lines = LINES.replace("\t", ". It was shown twice!\t").replace("film", "film . Seen by Mr. X ; number")
     (tmp_path / "my.tsv").write_text(lines)
-    words = f"data.train=my.tsv data.test=my.tsv {SMALL} task.vectors=skip_gram model.attention=8"
+    words = f"data.train=my.tsv data.test=my.tsv {SMALL} reader.vectors=skip_gram model.attention_size=8"
     answer = here(f"train han {words} --out run", capsys)
     assert answer.code == 0, answer.err
     told = json.loads(here("evaluate run --json", capsys).out)
@@ -104,7 +104,7 @@ def test_words_never_seen_are_read_by_their_letters(
     stems = {"wonder": "good", "beauti": "good", "dread": "bad", "spite": "bad"}
     lines = [f"a {stem}{end} film {n}\t{label}\n" for stem, label in stems.items() for end in endings for n in range(3)]
     (tmp_path / "my.tsv").write_text("".join(lines))
-    answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 task.spelling=2 --out run", capsys)
+    answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 reader.spelling=2 --out run", capsys)
     assert answer.code == 0, answer.err
     found = len(json.loads((tmp_path / "run" / "spelling.json").read_text()))
     assert f"spelling: {found} runs of letters that at least 2 words have in common\n" in answer.err
@@ -120,8 +120,8 @@ def test_a_file_of_examples_that_is_predicted_is_told_of(run: Path, capsys: pyte
 
 @pytest.mark.parametrize("system", ["bag_of_words", "han"])
 def test_systems_that_read_words_whole_say_so(system: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = here(f"train {system} data.train=my.tsv task.spelling=2 --out other", capsys)
-    assert (answer.code, answer.err) == (2, f"saccade: task.spelling: {system} reads words whole; leave it at 0\n")
+    answer = here(f"train {system} data.train=my.tsv reader.spelling=2 --out other", capsys)
+    assert (answer.code, answer.err) == (2, f"saccade: reader.spelling: {system} reads words whole; leave it at 0\n")
 
 
 @pytest.mark.parametrize("command", ["translate {run} good.txt", "compare {run} {run}"])
@@ -153,14 +153,14 @@ def test_mistakes_are_told_in_one_line(run: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(("count", "head"), [(3, "a long na"), (10, "a lon…"), (13, "13 labels: too many")])
 def test_who_was_taken_for_whom_has_room_for_some_labels(count: int, head: str) -> None:
     names = [f"a long name {number}" for number in range(count)]
-    lines = confused(names, [[i + j for j in range(count)] for i in range(count)])
+    lines = confusion_matrix(names, [[i + j for j in range(count)] for i in range(count)])
     assert head in lines[0]
     assert len(lines) == (count + 1 if count < 13 else 1)
     assert max(map(len, lines[1:]), default=0) <= 100
 
 
 def test_a_line_is_what_is_true_and_a_column_what_was_said() -> None:
-    lines = confused(["no", "yes"], [[1200, 3], [40, 5]])
+    lines = confusion_matrix(["no", "yes"], [[1200, 3], [40, 5]])
     assert [line.split() for line in lines] == [
         ["no", "yes", "(across:", "what", "it", "said)"],
         ["no", "1,200", "3"],

@@ -46,7 +46,7 @@ def halve(path: Path) -> None:
 
 
 def every_model(damage: Callable[[Path], None]) -> Callable[[Path], None]:
-    """The damage, done to all store."""
+    """The damage, done to all checkpoints."""
 
     def done(place: Path) -> None:
         for path in place.glob("run/checkpoints/step-*/model.safetensors"):
@@ -63,7 +63,7 @@ def written(name: str, content: bytes) -> Callable[[Path], object]:
 def other_rate(place: Path) -> None:
     """A config with another learning rate."""
     path = place / "run" / "config.toml"
-    path.write_text(path.read_text().replace("rate = ", "rate = 1"))
+    path.write_text(path.read_text().replace("learning_rate = ", "learning_rate = 1"))
 
 
 def without_config(place: Path) -> None:
@@ -80,18 +80,20 @@ def stray(place: Path) -> None:
 def other_weights(place: Path) -> None:
     """A config that its weights do not fit."""
     config = place / "run" / "config.toml"
-    config.write_text(config.read_text().replace("hidden = 8", "hidden = 12"))
+    config.write_text(config.read_text().replace("hidden_size = 8", "hidden_size = 12"))
 
 
 MISTAKES = [
     # Words of the command line
     Mistake("unknown key", NEW + "good.tsv train.step=5", 2, ("[train]", "'step'", "did you mean 'steps'?")),
-    Mistake("unknown model key", NEW + "good.tsv model.hiden=5", 2, ("[model]", "did you mean 'hidden'?")),
+    Mistake("unknown model key", NEW + "good.tsv model.hiden=5", 2, ("[model]", "did you mean 'hidden_size'?")),
     Mistake("number expected", NEW + "good.tsv train.steps=many", 2, ("train.steps", "integer", "'many'")),
     Mistake("too small", NEW + "good.tsv train.steps=0", 2, ("train.steps", "greater than 0", "got 0")),
     Mistake("not a share", NEW + "good.tsv model.dropout=1.5", 2, ("model.dropout", "less than 1", "got 1.5")),
-    Mistake("not a number", NEW + "good.tsv train.rate=nan", 2, ("train.rate", "got nan")),
-    Mistake("not a choice", NEW + "good.tsv train.optimizer=adamm", 2, ("train.optimizer", "'adam', 'adamw' or 'sgd'")),
+    Mistake("not a number", NEW + "good.tsv train.learning_rate=nan", 2, ("train.learning_rate", "got nan")),
+    Mistake(
+        "not a choice", NEW + "good.tsv train.optimizer=adamm", 2, ("train.optimizer", "'adam', 'adamw', 'sgd' or 'rmsprop'")
+    ),
     Mistake("unknown section", NEW + "good.tsv trian.steps=5", 2, ("section 'trian'", "did you mean 'train'?")),
     Mistake("word without section", NEW + "good.tsv steps=5", 2, ("section.key=value", "'steps=5'", "train.steps=500")),
     Mistake("word without value", NEW + "good.tsv train.steps", 2, ("section.key=value", "'train.steps'")),
@@ -139,7 +141,7 @@ MISTAKES = [
     Mistake(
         "parallel files", NEW + "good.tsv,a.en", 3, ("a.en", "got 56 and 1", "fix: align the files"), written("a.en", b"a\n")
     ),
-    Mistake("data too long", NEW + "good.tsv task.longest=3", 3, ("4 tokens, at most 3", "set task.longest")),
+    Mistake("data too long", NEW + "good.tsv reader.max_length=3", 3, ("4 tokens, at most 3", "set reader.max_length")),
     Mistake("missing data to score", "evaluate run --data god.tsv", 3, ("god.tsv: no such file", "'good.tsv'")),
     Mistake("unknown data to get", "data get mnits", 2, ("data set 'mnits'", "did you mean 'mnist'?")),
     Mistake("unknown recipe to sample", "data sample datse", 2, ("'datse'", "did you mean 'dates'?")),
@@ -250,9 +252,9 @@ MISTAKES = [
     Mistake("too narrow", "look run axa --width 3", 2, ("--width", "greater than or equal to 16")),
     Mistake(
         "rate without end",
-        f"{NEW}good.tsv train.rate=1e300 train.valid_every=9 train.save_every=9",
+        f"{NEW}good.tsv train.learning_rate=1e300 train.valid_every=9 train.save_every=9",
         1,
-        ("no finite gradient", "lower train.rate"),
+        ("no finite gradient", "lower train.learning_rate"),
         notes=True,
     ),
 ]
@@ -312,19 +314,24 @@ def test_debug_shows_the_traceback(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["data.train=god.tsv", "data.train=good.tsv model.score=aditive", "data.train=good.tsv task.longest=3", "data.train="],
+    [
+        "data.train=god.tsv",
+        "data.train=good.tsv model.score=aditive",
+        "data.train=good.tsv reader.max_length=3",
+        "data.train=",
+    ],
 )
 @pytest.mark.parametrize("before", ["", "runs", "runs/bahdanau"])
 def test_failed_start_leaves_nothing(words: str, before: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / before).mkdir(parents=True, exist_ok=True)
     found = sorted(place.rglob("*"))
-    assert here(f"train bahdanau {SMALL} {words}".replace("task.longest=40", ""), capsys).code in (2, 3)
+    assert here(f"train bahdanau {SMALL} {words}".replace("reader.max_length=40", ""), capsys).code in (2, 3)
     assert sorted(place.rglob("*")) == found
 
 
 def test_failed_start_beside_a_run_leaves_the_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
-    for words in ("", "--resume train.rate=0.5", "data.train=god.tsv"):
+    for words in ("", "--resume train.learning_rate=0.5", "data.train=god.tsv"):
         assert here(f"{TRAIN} --out run {words}", capsys).code in (2, 3)
     now = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     assert {path.name for path in found if now.get(path) != found[path]} <= {".lock"}
@@ -380,7 +387,7 @@ def test_full_disk(point: str, place: Path, monkeypatch: pytest.MonkeyPatch, cap
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "_at", full)
+        patch.setattr(store, "_at", full)
         answer = here(f"{TRAIN} --out new", capsys)
     told(answer, Mistake("full", "", 1, ("cannot save step 3", "No space left", "free some space"), notes=True))
     assert here(f"{TRAIN} --out new --resume --quiet", capsys).code == 0

@@ -22,7 +22,7 @@ def cells(metric: str, values: list[float | None], minutes: list[float]) -> list
 @pytest.mark.parametrize(
     ("metric", "scale", "digits"),
     [
-        ("exact", 100, 2),
+        ("exact_match", 100, 2),
         ("accuracy", 100, 2),
         ("macro_f1", 100, 2),
         ("bleu", 1, 2),
@@ -50,7 +50,7 @@ def test_of_many_seeds_the_least_and_the_most_are_told() -> None:
 
 
 def test_the_terminal_has_the_same_numbers() -> None:
-    told = pages.text("t", grid("exact"), [Line(ROW, SHARES, [1.0, 2.0, 6.0], "nrefs:1|tok:13a")])
+    told = pages.text("t", grid("exact_match"), [Line(ROW, SHARES, [1.0, 2.0, 6.0], "nrefs:1|tok:13a")])
     assert "exact %, mean ± sd" in told
     line = "A 3 of 4 72.53 ± 2.41 75.12 70.34 – 72.13 3.0 70.1"
     assert told.splitlines()[3].split() == line.split()

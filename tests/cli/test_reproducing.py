@@ -21,7 +21,7 @@ from ..made import multi30k
 from .commands import SMALL, here
 from .test_processes import QUICK
 
-LEARNING = [*SMALL.split(), "train.rate=0.03"]
+LEARNING = [*SMALL.split(), "train.learning_rate=0.03"]
 MINE = f"""
 about = "Scores on a small task."
 metric = "chrf"
@@ -30,7 +30,7 @@ note = "paper: on other data."
 
 [settings]
 system = "bahdanau"
-task.metric = "bleu"
+writer.metric = "bleu"
 data = {{ train = "good.tsv", test = "good.tsv" }}
 
 [[row]]
@@ -125,7 +125,7 @@ def test_a_table_that_cannot_begin_anew_stays_what_it_was(mine: Path, capsys: py
 def test_a_table_begun_anew_goes_on_with_all_its_cells(
     mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = "train.rate=0.01 --rows additive,dot-product --seeds 1"
+    other = "train.learning_rate=0.01 --rows additive,dot-product --seeds 1"
     assert here("reproduce mine.toml --rows additive,dot-product --seeds 1", capsys).code == 0
     whole = table(here(f"reproduce mine.toml {other} --json --out whole", capsys).out)
     with monkeypatch.context() as patched:
@@ -184,16 +184,16 @@ def test_show_trains_nothing(mine: Path, capsys: pytest.CaptureFixture[str], mon
 def test_other_settings_are_told_with_the_way_out(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = "reproduce mine.toml --seeds 1 --rows additive"
     assert here(command, capsys).code == 0
-    answer = here(f"{command} train.rate=0.5", capsys)
+    answer = here(f"{command} train.learning_rate=0.5", capsys)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
-        "saccade: runs/mine/additive/seed-0: made with other settings (train.rate: 0.03 → 0.5); "
+        "saccade: runs/mine/additive/seed-0: made with other settings (train.learning_rate: 0.03 → 0.5); "
         "begin anew with --fresh, or use another --out\n"
     )
-    assert here(f"{command} train.rate=0.5 --show", capsys).code == 2
-    assert here(f"{command} train.rate=0.5 --out other", capsys).code == 0
-    fresh = here(f"{command} train.rate=0.5 --fresh --json", capsys)
-    assert table(fresh.out) == table(here(f"{command} train.rate=0.5 --out other --json", capsys).out)
+    assert here(f"{command} train.learning_rate=0.5 --show", capsys).code == 2
+    assert here(f"{command} train.learning_rate=0.5 --out other", capsys).code == 0
+    fresh = here(f"{command} train.learning_rate=0.5 --fresh --json", capsys)
+    assert table(fresh.out) == table(here(f"{command} train.learning_rate=0.5 --out other --json", capsys).out)
     assert here(command, capsys).code == 2
 
 
@@ -230,8 +230,8 @@ def test_mistakes_are_told_before_training(
             2,
             "row additive: unknown metric of the table 'chrff'; did you mean 'chrf'?",
         ),
-        ({'task.metric = "bleu"': 'task.metric = "loss"'}, 2, "row additive: unknown metric of the table 'chrf'"),
-        ({"model.score=general": "task.metric=exact"}, 2, "row dot-product: unknown metric of the table 'chrf'"),
+        ({'writer.metric = "bleu"': 'writer.metric = "loss"'}, 2, "row additive: unknown metric of the table 'chrf'"),
+        ({"model.score=general": "writer.metric=exact_match"}, 2, "row dot-product: unknown metric of the table 'chrf'"),
         ({"paper = 41.5": 'part = "de"'}, 2, "row additive: unknown part of the scores 'de'; known: all"),
         ({', test = "good.tsv"': ""}, 3, "row additive: its test data is empty; choose another split in the table"),
         ({"seeds = 2": 'seeds = 2\nsplit = "valid"', "train =": "held_out = 0.0, train ="}, 3, "its valid data is empty"),

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.training.trained import Trained
+from saccade.trained import load as load_run
 
 from .commands import here
 
-SMALL = "train.steps=250 train.rate=0.02 train.schedule=cosine train.max_tokens=200 train.threads=1 train.valid_every=250"
+SMALL = "train.steps=250 train.learning_rate=0.02 train.schedule=cosine train.batch_tokens=200 train.threads=1 train.valid_every=250"
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_numbers_of_ones_own(place: Path, capsys: pytest.CaptureFixture[str]) ->
     answer = here(f"train deep_sets data.train=my.tsv data.test=my.tsv tokens.kind=word {SMALL}", capsys)
     assert answer.code == 0, answer.err
     told = json.loads(here("evaluate runs/deep_sets --json", capsys).out)["scores"]["all"]
-    assert told["exact"] > 0.9
+    assert told["exact_match"] > 0.9
     shown = here("evaluate runs/deep_sets --data my.tsv --lengths", capsys).out
     assert "% exact  mean absolute error 0.0" in shown
     (place / "in.txt").write_text("tea milk tea\nmilk tea tea\n")
@@ -39,7 +39,7 @@ def test_numbers_of_ones_own(place: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "look" not in answer.out
     alike = here("look runs/deep_sets 'tea milk' --no-color", capsys)
     assert (alike.code, "expected a run with attention to show, but deep_sets" in alike.err) == (2, True)
-    (scene,) = Trained.open("runs/deep_sets").look(["tea milk"]).scenes
+    (scene,) = load_run("runs/deep_sets").look(["tea milk"]).scenes
     assert scene.looks[0].weights.tolist() == [[[1.0, 1.0]]]
     assert here("translate runs/deep_sets", capsys).code == 2
 
@@ -47,7 +47,7 @@ def test_numbers_of_ones_own(place: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_words_that_belong(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "my.tsv").write_text("tea milk\tsugar\nmilk sugar\ttea\nnail wood\thammer\nwood hammer\tnail\n" * 10)
     data = "data.train=my.tsv data.test=my.tsv data.held_out=0 tokens.kind=word"
-    assert here(f"train set_expansion {data} model.width=8 {SMALL}", capsys).code == 0
+    assert here(f"train set_expansion {data} model.embedding_size=8 {SMALL}", capsys).code == 0
     assert "by frequency" in here("evaluate runs/set_expansion", capsys).out
     (place / "in.txt").write_text("milk tea\n")
     assert here("predict runs/set_expansion in.txt", capsys).out == "sugar\n"
@@ -66,7 +66,9 @@ def test_the_odd_one_of_ones_own(place: Path, capsys: pytest.CaptureFixture[str]
             a, b = base + (item == odd) * 4 + dice.normal(size=2) / 10
             rows.append(f"{bag},x,{int(item == odd)},{a:.3f},{b:.3f}")
     (place / "bags.csv").write_text("\n".join(rows) + "\n")
-    command = f"train set_outlier data.train=bags.csv data.test=bags.csv model.width=8 {SMALL} train.rate=0.01"
+    command = (
+        f"train set_outlier data.train=bags.csv data.test=bags.csv model.hidden_size=8 {SMALL} train.learning_rate=0.01"
+    )
     assert here(command, capsys).code == 0
     shown = here("evaluate runs/set_outlier --data bags.csv", capsys).out
     assert "right (20.00% by chance)" in shown

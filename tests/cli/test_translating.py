@@ -13,8 +13,8 @@ import sacrebleu
 from saccade.cli import translating
 from saccade.errors import UsageError
 from saccade.evaluation.text import paired_bootstrap
+from saccade.trained import load as load_run
 from saccade.training.run import Run
-from saccade.training.trained import Trained
 from saccade.view.trace_file import load
 
 from .commands import EXAMPLES, TRAIN, apart, here
@@ -26,9 +26,9 @@ GROUPS = "".join(
     for group, text in (("de", f"{a}-{b}"), ("fr", f"{b}-{a}"), ("cs", f"{a}{a}"))
 )
 MANY = (
-    "train transformer data.train=many.tsv data.test=many.tsv task.starts=group task.shared=true task.metric=bleu "
-    "model.width=8 model.heads=2 model.hidden=8 model.encoder_layers=1 model.decoder_layers=1 train.steps=3 "
-    "train.max_tokens=400 train.threads=1 search.max_length=8 --out many"
+    "train transformer data.train=many.tsv data.test=many.tsv writer.start=group writer.share_tokenizer=true writer.metric=bleu "
+    "model.hidden_size=8 model.num_heads=2 model.intermediate_size=8 model.encoder_layers=1 model.decoder_layers=1 train.steps=3 "
+    "train.batch_tokens=400 train.threads=1 search.max_length=8 --out many"
 )
 
 
@@ -98,7 +98,7 @@ def test_several_languages_are_read_once(
     assert {line.split("\t")[0] for line in everything[:3]} == {"cs", "de", "fr"}
     unknown = here("translate many in.txt --to es", capsys)
     assert (unknown.code, unknown.err.count("\n")) == (2, 1)
-    trained = Trained.open(many)
+    trained = load_run(many)
     calls: list[int] = []
     model: Any = trained.model
     encode = model.encode
@@ -114,7 +114,7 @@ def test_several_languages_are_read_once(
 
 
 def test_one_of_several_languages_is_looked_at(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trained = Trained.open(many)
+    trained = load_run(many)
     for to in ("de", "fr"):
         shown = here(["look", "many", "ax", "--to", to], capsys)
         assert shown.code == 0, shown.err
@@ -153,13 +153,13 @@ def test_reading_and_writing_are_looked_at_by_name(many: Path, capsys: pytest.Ca
 def test_who_looks_nowhere_says_so_before_it_works(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = "model.embedding=4 model.hidden=4 train.steps=1 train.threads=1 search.max_length=4 --out blind"
+    words = "model.embedding_size=4 model.hidden_size=4 train.steps=1 train.threads=1 search.max_length=4 --out blind"
     trained = here(f"train seq2seq data.train=good.tsv {words}", capsys)
     assert trained.code == 0
     assert "next: saccade evaluate blind\n" in trained.out
     assert "look" not in trained.out
     with pytest.raises(UsageError, match="seq2seq looks nowhere: there is nothing to show"):
-        Trained.open("blind").look(["axa"])
+        load_run("blind").look(["axa"])
     monkeypatch.setattr(Run, "model", lambda *ignored: pytest.fail("it was loaded"))
     answer = here("look blind axa", capsys)
     told = "blind: expected a run with attention to show, but seq2seq, as this run is configured, weighs nothing"
@@ -195,7 +195,7 @@ def test_not_every_system_has_weights_of_8_bits(place: Path, capsys: pytest.Capt
 def test_groups_are_scored_apart_and_with_their_signature(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(here("evaluate many --json", capsys).out)
     assert set(told["scores"]) == {"all", "cs", "de", "fr"}
-    assert set(told["scores"]["de"]) == {"examples", "exact", "loss", "perplexity", "bleu", "chrf"}
+    assert set(told["scores"]["de"]) == {"examples", "exact_match", "loss", "perplexity", "bleu", "chrf"}
     assert "tok:13a" in told["signatures"]["bleu"]
     shown = here("evaluate many", capsys).out
     assert "BLEU: nrefs:1|" in shown
@@ -230,7 +230,7 @@ def test_scores_by_length_are_drawn(many: Path, capsys: pytest.CaptureFixture[st
 
 def test_runs_are_compared_by_length(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("own.tsv").write_text("".join(f"{'a ' * (i % 8 + 1)}\t{'b' * (i % 8 + 1)}\n" for i in range(40)))
-    train = TRAIN.replace("good.tsv", "own.tsv") + " task.metric=bleu --quiet"
+    train = TRAIN.replace("good.tsv", "own.tsv") + " writer.metric=bleu --quiet"
     assert here(f"{train} --out one", capsys).code == 0
     assert here(f"{train} --out two train.steps=1 train.seed=4", capsys).code == 0
     told = json.loads(here("compare one two --samples 10 --lengths --json", capsys).out)
@@ -251,7 +251,7 @@ def test_runs_are_compared_by_length(place: Path, capsys: pytest.CaptureFixture[
 def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert here(f"{TRAIN} --out other train.seed=5 train.steps=2", capsys).code == 0
     sources = [line.split("\t")[0] for line in EXAMPLES.splitlines()]
-    texts = {name: Trained.open(name).predict(sources) for name in ("run", "other")}
+    texts = {name: load_run(name).predict(sources) for name in ("run", "other")}
     references = [text.strip() or "nothing" for text in texts["run"]]  # so that there is something to choose between them
     Path("good.tsv").write_text("".join(f"{pair[0]}\t{pair[1]}\n" for pair in zip(sources, references, strict=True)))
     told = json.loads(here("compare run other --samples 50 --json", capsys).out)
@@ -268,14 +268,14 @@ def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_each_run_is_scored_by_what_it_writes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the order in which they are named, with the tokens that the first is scored by."""
-    words = "task.bleu_tokens=char train.steps=20 train.rate=0.02 --quiet"
+    words = "writer.bleu_tokenize=char train.steps=20 train.learning_rate=0.02 --quiet"
     for name, seed in (("one", 1), ("two", 2)):
         assert here(f"{TRAIN} {words} --out {name} train.seed={seed}", capsys).code == 0
     told = json.loads(here("compare two one --samples 20 --json", capsys).out)
     sources, references = zip(*(line.split("\t") for line in EXAMPLES.splitlines()), strict=True)
     expected = {}
     for name in ("two", "one"):
-        texts = Trained.open(name).predict(sources)
+        texts = load_run(name).predict(sources)
         expected[name] = sacrebleu.corpus_bleu(texts, [list(references)], tokenize="char", force=True).score
     assert {name: row["bleu"] for name, row in told["runs"].items()} == pytest.approx(expected)
     assert expected["two"] != expected["one"]
@@ -304,7 +304,7 @@ def test_runs_of_other_data_are_compared_with_a_note(place: Path, capsys: pytest
     assert here(f"{TRAIN.replace('good.tsv', 'turned.tsv')} --out turned", capsys).code == 0
     answer = here("compare run turned --samples 10", capsys)
     assert answer.code == 0
-    assert answer.err.startswith("note: turned: learned from other data than run (data.train = ")
+    assert answer.err.startswith("note: turned: trained on other data than run (data.train = ")
     assert "turned.tsv" in answer.err
     assert here("compare run run --samples 10", capsys).err == ""
 
@@ -328,4 +328,4 @@ def test_translating_can_be_interrupted(place: Path) -> None:
 
 def here_predicted(text: str) -> str:
     """What the run answers, as a line."""
-    return Trained.open("run").predict([text])[0] + "\n"
+    return load_run("run").predict([text])[0] + "\n"

@@ -13,9 +13,9 @@ import pytest
 from saccade import config
 from saccade.cli import verbs
 from saccade.data.known import known
-from saccade.tasks import text_to_text
 from saccade.training.settings import resolve
 from saccade.view.trace_file import load
+from saccade.writers import text
 
 from .commands import EXAMPLES, SMALL, TRAIN, Answer, apart, here
 
@@ -34,7 +34,7 @@ def test_train_leaves_a_run(place: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert answer.code == 0
     assert answer.out.splitlines()[0] == "done: new at step 6"
     assert "saccade evaluate new" in answer.out
-    assert "2,628 weights · 53 examples, 3 held out · 6 steps of up to 400 tokens" in answer.err
+    assert "2,628 parameters · 53 examples, 3 held out · 6 steps of up to 400 tokens" in answer.err
     names = {path.name for path in (place / "new").iterdir()}
     assert names == {
         ".lock",
@@ -66,7 +66,7 @@ def test_written_config_is_the_run(place: Path, capsys: pytest.CaptureFixture[st
 def test_default_directory_has_the_recipes_name(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy("run/config.toml", "mine.toml")
     assert here("train mine.toml --quiet train.steps=1", capsys) == Answer(0, "", "")
-    assert here("train bahdanau data.train=good.tsv --quiet train.steps=1 model.hidden=4", capsys).code == 0
+    assert here("train bahdanau data.train=good.tsv --quiet train.steps=1 model.hidden_size=4", capsys).code == 0
     assert sorted(path.name for path in (place / "runs").iterdir()) == ["bahdanau", "mine"]
 
 
@@ -107,16 +107,16 @@ def test_evaluate(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = here("evaluate run", capsys)
     assert answer.err == ""
     assert answer.out.splitlines()[0] == "run at step 6, test, greedy search"
-    assert "all             56 examples" in answer.out
+    assert answer.out.splitlines()[2].split()[:2] == ["all", "56"]
     told = json.loads(here("evaluate run --json search.method=beam search.beam=3", capsys).out)
     assert (told["run"], told["step"], told["data"]) == ("run", 6, "test")
     assert (told["search"]["method"], told["search"]["beam"]) == ("beam", 3)
     assert told["scores"]["all"]["examples"] == 56
-    assert 0 <= told["scores"]["all"]["exact"] <= 1 < told["scores"]["all"]["loss"]
+    assert 0 <= told["scores"]["all"]["exact_match"] <= 1 < told["scores"]["all"]["loss"]
 
 
-LABELED = {"accuracy": 0.8125, "macro_f1": 0.7654, "loss": 0.5432, "calibration": 0.0321}
-WRITTEN = {"exact": 0.0625, "loss": 1.2345}
+LABELED = {"accuracy": 0.8125, "macro_f1": 0.7654, "loss": 0.5432, "calibration_error": 0.0321}
+WRITTEN = {"exact_match": 0.0625, "loss": 1.2345}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ WRITTEN = {"exact": 0.0625, "loss": 1.2345}
             "81.25% right  macro-F1 0.7654  AUC 0.9000  instance AUC 0.8750  loss 0.5432  calibration error 0.0321",
         ),
         ({"accuracy": 0.8125, "chance": 0.2, "loss": 0.5}, "81.25% right (20.00% by chance)  loss 0.5000"),
-        ({"exact": 0.0625, "mae": 0.125}, "6.25% exact  mean absolute error 0.1250"),
+        ({"exact_match": 0.0625, "mae": 0.125}, "6.25% exact  mean absolute error 0.1250"),
         (
             {"mrr": 0.25, "recall_10": 0.5, "recall_100": 0.75},
             "mean reciprocal rank 0.2500  among 10 50.00%  among 100 75.00%",
@@ -146,7 +146,7 @@ def test_scores_are_printed_as_they_are(
     part: dict[str, float], line: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scores = {"all": {"examples": 1234, **part}}
-    monkeypatch.setattr(text_to_text.Task, "scores", lambda *given: scores)
+    monkeypatch.setattr(text.Writer, "score", lambda *given: scores)
     told = here("evaluate run", capsys).out.splitlines()[1]
     assert " ".join(told.split()) == " ".join(f"all 1,234 examples {line}".split())
     assert json.loads(here("evaluate run --json", capsys).out)["scores"] == scores
@@ -155,12 +155,12 @@ def test_scores_are_printed_as_they_are(
 def test_what_8_bits_cost_is_what_is_lost(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = iter([{"examples": 4, "exact": 0.75, "loss": 1.0}, {"examples": 4, "exact": 0.5, "loss": 2.0}])
-    monkeypatch.setattr(text_to_text.Task, "scores", lambda *given: {"all": next(rows)})
+    rows = iter([{"examples": 4, "exact_match": 0.75, "loss": 1.0}, {"examples": 4, "exact_match": 0.5, "loss": 2.0}])
+    monkeypatch.setattr(text.Writer, "score", lambda *given: {"all": next(rows)})
     monkeypatch.setattr(verbs, "resting", lambda model, int8: contextlib.nullcontext())
     shown = here("evaluate run --int8", capsys).out
-    assert "8-bit weights cost 25.00 exactly right, %" in shown
-    assert [line.split()[:2] for line in shown.splitlines()[1:3]] == [["all", "4"], ["int8", "4"]]
+    assert "8-bit weights cost 25.00 exact match" in shown
+    assert [line.split()[:2] for line in shown.splitlines()[2:4]] == [["all", "4"], ["int8", "4"]]
 
 
 def test_validations_in_the_log_are_what_evaluate_tells(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +245,7 @@ def test_predict_says_how_sure_it_is(
 def test_look_in_the_terminal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = here("look run axa 'b\x1b[31my' --no-color", capsys)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.count("attention · down: target (characters) · across: source (characters)") == 2
+    assert answer.out.count("attention · down: output (characters) · across: input (characters)") == 2
     assert "\x1b" not in answer.out
     assert "\x1b[48;2;" in here("look run axa --color", capsys).out
     assert max(map(len, here(f"look run {'ab' * 20} --width 20", capsys).out.splitlines())) <= 20
@@ -260,8 +260,8 @@ def test_look_into_files(place: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert Path("a.png").read_bytes().startswith(b"\x89PNG")
     assert "<!doctype html>" in Path("a.html").read_text().lower()
     scene = load(Path("a.trace")).scenes[0]
-    assert scene.axes["source"].labels == ["a", "x", "a"]
-    assert scene.looks[0].weights.shape == (1, len(scene.axes["target"].labels), 3)
+    assert scene.axes["input"].labels == ["a", "x", "a"]
+    assert scene.looks[0].weights.shape == (1, len(scene.axes["output"].labels), 3)
     assert scene.looks[0].weights.sum(-1) == pytest.approx(1, abs=1e-5)
     assert here("look run axa byb -o b.svg", capsys).out.split() == ["b-1.svg", "b-2.svg"]
 
@@ -334,7 +334,7 @@ def test_config_is_a_recipe_with_meanings(place: Path, capsys: pytest.CaptureFix
         table = tomllib.loads(answer.out)
         assert table == json.loads(here(f"config {name} train.steps=77 --json", capsys).out)
         assert table["train"]["steps"] == 77
-        assert "# Updates of the weights." in answer.out
+        assert "# Number of updates." in answer.out
         Path("mine.toml").write_text(answer.out)
         assert here("config mine.toml", capsys).out == answer.out
 

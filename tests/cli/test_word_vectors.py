@@ -34,8 +34,8 @@ def test_learned_written_asked_and_taken_up(place: Path, capsys: pytest.CaptureF
     assert found[0]["cosine"] >= found[1]["cosine"] >= found[2]["cosine"]
     assert here("vectors v.txt --near cat --count 1", capsys).out.split()[1] == found[0]["word"]
     (place / "my.tsv").write_text("the cat eats\tanimal\nthe iron conducts\tmetal\n")
-    words = "data.train=my.tsv data.held_out=0 tokens.kind=word task.vectors=v.txt train.steps=2 train.threads=1"
-    trained = here(f"train document_attention {words} model.embedding=6", capsys)
+    words = "data.train=my.tsv data.held_out=0 tokens.kind=word reader.vectors=v.txt train.steps=2 train.threads=1"
+    trained = here(f"train document_attention {words} model.embedding_size=6", capsys)
     assert trained.code == 0
     assert "v.txt: vectors of 5 of 5 words" in trained.err
 

@@ -12,7 +12,7 @@ from saccade.data.tokenizers import END, PAD, START, UNKNOWN
 from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
 from saccade.search import Config as SearchConfig
-from saccade.trained import load
+from saccade.trained import TrainedModel, load
 
 from . import models
 from .models import DOZENS, SOURCES, encoded, lively, logits, told, written
@@ -23,10 +23,11 @@ pytest.importorskip("onnxscript", reason="onnxscript (of the onnx extra) is not 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only compared with
 
 LIMIT = 25
+ONE: dict[str, Any] = {"encoder_layers": 1, "decoder_layers": 1}  # a trace takes its time for every layer
 VARIANTS: list[dict[str, Any]] = [
     {"norm": "post", "final_norm": "both", "activation": "relu"},
-    {"norm": "pre", "embeddings": "one", "activation": "swish", "output_bias": "none"},
-    {"final_norm": "none", "positions": "learned", "activation": "gelu", "embedding_scale": "one"},
+    {"norm": "pre", "embeddings": "one", "activation": "swish", "output_bias": "none", **ONE},
+    {"final_norm": "none", "positions": "learned", "activation": "gelu", "embedding_scale": "one", **ONE},
 ]
 
 
@@ -63,7 +64,7 @@ class Session:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("keys", VARIANTS, ids=lambda keys: "-".join(keys.values()))
+@pytest.mark.parametrize("keys", VARIANTS, ids=lambda keys: "-".join(map(str, keys.values())))
 def test_logits_and_greedy_texts_are_ours(keys: dict[str, Any], tmp_path: Path) -> None:
     model = models.run(tmp_path / "run", steps=DOZENS, **keys)
     export(model, tmp_path / "out", "onnx")
@@ -83,7 +84,7 @@ def test_logits_and_greedy_texts_are_ours(keys: dict[str, Any], tmp_path: Path) 
 @pytest.mark.long
 def test_an_imported_model_has_its_own_ids(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
-    models.published(tmp_path / "published", seed=4)
+    models.published(tmp_path / "published", seed=4, **ONE)
     import_model(tmp_path / "published", tmp_path / "run")
     model = load(tmp_path / "run")
     export(model, tmp_path / "out", "onnx")
@@ -94,18 +95,13 @@ def test_an_imported_model_has_its_own_ids(tmp_path: Path) -> None:
     assert lively(texts, 0)
 
 
-@pytest.mark.long
-def test_the_facts_beside_the_graphs_are_those_of_the_run(tmp_path: Path) -> None:
-    model = models.run(tmp_path / "run", reader={"append_end": True})
-    export(model, tmp_path / "out", "onnx")
-    facts, task = told(tmp_path / "out" / "saccade.json"), model.task
-    for side, tokenizer in (("source", task.reader.tokenizer), ("target", task.writer.tokenizer)):
+def check_facts(facts: dict[str, Any], model: TrainedModel) -> None:
+    """What stands beside the graphs is that of the run."""
+    for side, tokenizer in (("source", model.task.reader.tokenizer), ("target", model.task.writer.tokenizer)):
         special = {"pad": PAD, "start": START, "end": END, "unknown": UNKNOWN, "banned": [PAD, START]}
         assert {key: facts[side][key] for key in special} == special
         assert facts[side]["tokens"] == tokenizer.tokens()
     assert facts["append_end"] is True
-    graph = onnx.load(tmp_path / "out" / "decoder.onnx")
-    assert [one.version for one in graph.opset_import if one.domain == ""] == [facts["opset"]]
 
 
 @pytest.mark.long
@@ -113,10 +109,13 @@ def test_the_facts_beside_the_graphs_are_those_of_the_run(tmp_path: Path) -> Non
 def test_places_are_as_many_as_can_be_read_and_written(positions: str, tmp_path: Path) -> None:
     longest = 12
     limits: dict[str, Any] = {"reader": {"append_end": True, "max_length": longest}, "searching": {"max_length": 7}}
-    model = models.run(tmp_path / "run", **limits, positions=positions, max_positions=longest + 1)
+    model = models.run(tmp_path / "run", **limits, **ONE, positions=positions, max_positions=longest + 1)
     export(model, tmp_path / "out", "onnx")
     session, size = Session(tmp_path / "out"), model.task.writer.vocabulary.size
+    check_facts(session.facts, model)
     assert session.facts["max_length"] == longest + 1
+    graph = onnx.load(tmp_path / "out" / "decoder.onnx")
+    assert [one.version for one in graph.opset_import if one.domain == ""] == [session.facts["opset"]]
     rows = [[*torch.randint(4, size, (longest,)).tolist(), END]]
     before = torch.randint(4, size, (1, 8))
     before[:, 0] = START

@@ -4,9 +4,9 @@ from typing import Literal
 
 import pytest
 import torch
-from saccade.data.text import padded
 from torch.nn import functional as F
 
+from saccade.data.tensors import TextInput, padded
 from saccade.data.tokenizers import START
 from saccade.errors import ShapeError
 from saccade.layers.convolution import Convolution
@@ -73,9 +73,9 @@ def test_a_transformer_with_it_writes_as_it_learns(kind: str) -> None:
     made = model("transformer", mixer=kind)
     sources, targets = rows()
     with torch.no_grad():
-        told = forced(made, made.read(*padded(sources)), targets, start=START, looks=True)
-        loss = float(made.loss(batch()))
-        alone = sum(float(made.loss(batch([i]))) for i in range(len(sources)))
+        told = forced(made, made.read(TextInput(*padded(sources))), targets, start=START, looks=True)
+        loss = float(made(batch()).loss)
+        alone = sum(float(made(batch([i])).loss) for i in range(len(sources)))
     assert sum(float(one.log_probs.sum()) for one in told) == pytest.approx(-loss, abs=1e-4, rel=1e-5)
     assert alone == pytest.approx(loss, rel=1e-5)
     seen = next(look.weights for look in told[1].looks if look.keys == "written")

@@ -8,6 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from saccade.data.tokenizers import learned_layout
 from saccade.errors import ShapeError, UnknownName
 from saccade.layers.position_embeddings import Learned, Sinusoidal, make_positions, sinusoids
 from saccade.systems.transformer import Config, Model
@@ -84,8 +85,14 @@ def test_sinusoids_follow_their_module(dtype: torch.dtype, grown: bool) -> None:
 @pytest.mark.parametrize("name", ["sinusoidal", "learned"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_a_model_computes_in_its_dtype(dtype: torch.dtype, name: Literal["sinusoidal", "learned"]) -> None:
-    config = Config(width=8, heads=2, hidden=8, encoder_layers=1, decoder_layers=1, positions=name, dropout=0.0)
-    model, source, lengths = Model(config, 9, 9), torch.randint(4, 9, (2, 5)), torch.tensor([5, 3])
+    config = Config(
+        hidden_size=8, num_heads=2, intermediate_size=8, encoder_layers=1, decoder_layers=1, positions=name, dropout=0.0
+    )
+    model, source, lengths = (
+        Model(config, learned_layout(9), learned_layout(9)),
+        torch.randint(4, 9, (2, 5)),
+        torch.tensor([5, 3]),
+    )
     wanted = model.encode(source, lengths)
     found = model.to(dtype).encode(source, lengths)
     assert found.dtype == dtype
@@ -99,7 +106,7 @@ def test_learned_positions_are_weights_and_refuse_a_longer_text() -> None:
     assert torch.equal(positions(2, 5), positions.table[2:5])
     with pytest.raises(ShapeError) as error:
         positions(0, 6)
-    assert str(error.value) == "learned positions end at 5, got a text of 6; set model.longest"
+    assert str(error.value) == "learned positions end at 5, got a text of 6; set model.max_positions"
 
 
 def test_unknown_positions_are_told_with_the_nearest() -> None:

@@ -100,7 +100,7 @@ def test_rows_hold_each_set_from_their_beginning() -> None:
     assert rows[there].equal(x)
     assert not rows[~there].any()
     assert in_rows(torch.zeros(0, 5), torch.tensor([0]))[0].shape == (1, 1, 5)
-    assert owners(SIZES).tolist() == [0] * 3 + [2] * 6 + [3]
+    assert owners(SIZES, 10).tolist() == [0] * 3 + [2] * 6 + [3]
 
 
 def test_an_unknown_pool_is_told() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from saccade.data.text import TextBatch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.attention import lengths
+from saccade.data.tensors import Batch
 from saccade.data.tokenizers import START
 from saccade.layers import MultiHeadAttention
 from saccade.layers.feed_forward import FeedForward
@@ -14,7 +14,7 @@ from saccade.layers.transformer_blocks import DecoderLayer, EncoderLayer, Norm, 
 from saccade.search import forced
 from saccade.systems.transformer import Config, Model
 
-from ..systems.samples import SIZE, batch, close, gradients, rows
+from ..systems.samples import SIZE, VOCABULARY, batch, close, gradients, rows
 
 WIDTH, HEADS, HIDDEN = 12, 3, 20
 
@@ -29,8 +29,10 @@ def torchs(norm: Norm) -> nn.Transformer:
 
 
 def copied(theirs: nn.Transformer, norm: Norm) -> Model:
-    config = Config(width=WIDTH, heads=HEADS, hidden=HIDDEN, encoder_layers=2, decoder_layers=3, norm=norm)
-    ours = Model(config, SIZE, SIZE)
+    config = Config(
+        hidden_size=WIDTH, num_heads=HEADS, intermediate_size=HIDDEN, encoder_layers=2, decoder_layers=3, norm=norm
+    )
+    ours = Model(config, VOCABULARY, VOCABULARY)
     for one, other in zip(ours.encoder, theirs.encoder.layers, strict=True):
         assert isinstance(one, EncoderLayer)
         assert isinstance(one.mixer, SelfAttention)
@@ -57,13 +59,13 @@ def embedded(ours: Model, tokens: Tensor) -> Tensor:
     return vectors
 
 
-def their_log_probs(theirs: nn.Transformer, ours: Model, given: TextBatch) -> Tensor:
+def their_log_probs(theirs: nn.Transformer, ours: Model, given: Batch) -> Tensor:
     """(B, T, V) through torch's layers."""
-    closed = torch.arange(given.source.shape[1]) >= given.source_lengths[:, None]
-    future = torch.ones(given.target.shape[1], given.target.shape[1], dtype=torch.bool).triu(1)
+    closed = torch.arange(given.input.tokens.shape[1]) >= given.input.lengths[:, None]
+    future = torch.ones(given.target.tokens.shape[1], given.target.tokens.shape[1], dtype=torch.bool).triu(1)
     hidden = theirs(
-        embedded(ours, given.source),
-        embedded(ours, given.before()),
+        embedded(ours, given.input.tokens),
+        embedded(ours, given.target.before()),
         tgt_mask=future,
         src_key_padding_mask=closed,
         memory_key_padding_mask=closed,
@@ -76,25 +78,25 @@ def their_log_probs(theirs: nn.Transformer, ours: Model, given: TextBatch) -> Te
 def test_reader_and_writer_are_torchs(norm: Norm) -> None:
     theirs = torchs(norm)
     ours, given = copied(theirs, norm), batch()
-    assert given.source_lengths.unique().numel() > 2
-    closed = torch.arange(given.source.shape[1]) >= given.source_lengths[:, None]
-    wanted = theirs.encoder(embedded(ours, given.source), src_key_padding_mask=closed)
-    torch.testing.assert_close(ours.encode(given.source, given.source_lengths), wanted, atol=1e-5, rtol=1e-5)
+    assert given.input.lengths.unique().numel() > 2
+    closed = torch.arange(given.input.tokens.shape[1]) >= given.input.lengths[:, None]
+    wanted = theirs.encoder(embedded(ours, given.input.tokens), src_key_padding_mask=closed)
+    torch.testing.assert_close(ours.encode(given.input.tokens, given.input.lengths), wanted, atol=1e-5, rtol=1e-5)
 
     log_probs = their_log_probs(theirs, ours, given)
-    live = torch.arange(given.target.shape[1]) < given.target_lengths[:, None]
-    loss = F.nll_loss(log_probs[live], given.target[live], reduction="sum")
-    found = ours.loss(given)
+    live = torch.arange(given.target.tokens.shape[1]) < given.target.lengths[:, None]
+    loss = F.nll_loss(log_probs[live], given.target.tokens[live], reduction="sum")
+    found = ours(given).loss
     assert found.item() == pytest.approx(loss.item(), rel=1e-6)
     shared = {name: weight for name, weight in ours.named_parameters() if "attention" not in name and "cross." not in name}
     theirs_of = dict(zip(shared, torch.autograd.grad(loss, list(shared.values())), strict=True))
     ours_of = gradients(ours, found)
     close({name: ours_of[name] for name in shared}, theirs_of, 1e-5)
 
-    memory = ours.read(given.source, given.source_lengths)
+    memory = ours.read(given.input)
     for number, one in enumerate(forced(ours, memory, rows()[1], start=START)):
-        size = given.target_lengths[number]
-        chosen = log_probs[number, :size].gather(1, given.target[number, :size, None])[:, 0]
+        size = given.target.lengths[number]
+        chosen = log_probs[number, :size].gather(1, given.target.tokens[number, :size, None])[:, 0]
         torch.testing.assert_close(one.log_probs, chosen.detach(), atol=1e-5, rtol=1e-5)
 
 
@@ -147,8 +149,8 @@ def test_only_attention_lets_positions_see_each_other(norm: Norm) -> None:
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_without_positions_the_reader_knows_no_order(norm: Norm) -> None:
-    config = Config(width=12, heads=3, hidden=20, encoder_layers=2, decoder_layers=1, norm=norm)
-    ours = Model(config, SIZE, SIZE).eval()
+    config = Config(hidden_size=12, num_heads=3, intermediate_size=20, encoder_layers=2, decoder_layers=1, norm=norm)
+    ours = Model(config, VOCABULARY, VOCABULARY).eval()
     source, sizes, order = torch.randperm(SIZE)[None, :6], torch.tensor([6]), torch.tensor([3, 0, 5, 1, 4, 2])
     with torch.no_grad():
         ordered = ours.encode(source[:, order], sizes) - ours.encode(source, sizes)[:, order]

@@ -1,6 +1,7 @@
 """Texts cut into sentences."""
 
 import pytest
+
 from saccade.readers.sentences import sentences
 
 

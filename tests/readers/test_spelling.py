@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from saccade.readers.spelling import Letters, Spelling, ngrams
 
 from saccade.errors import DataError
+from saccade.readers.spelling import Letters, Spelling, ngrams
 
 TEXTS = [["good", "food"], [], ["bad", "good", "wine"]]
 

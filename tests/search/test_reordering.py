@@ -7,17 +7,18 @@ import torch
 from torch import Tensor
 
 from saccade import systems
-from saccade.data.text import padded, text_batch
-from saccade.data.tokenizers import END
+from saccade.data.tensors import TextInput, padded
+from saccade.data.tokenizers import END, learned_layout
 from saccade.search import Config, search
 from tests.search.writers import IDS
+from tests.systems.samples import text_batch
 
 SIZE = 12
 SMALL: dict[str, dict[str, Any]] = {
-    "transformer": {"width": 8, "heads": 2, "hidden": 16, "encoder_layers": 1, "decoder_layers": 2},
-    "luong": {"embedding": 8, "hidden": 8},
-    "bahdanau": {"embedding": 8, "hidden": 8, "readout": 6},
-    "seq2seq": {"embedding": 8, "hidden": 8},
+    "transformer": {"hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "encoder_layers": 1, "decoder_layers": 2},
+    "luong": {"embedding_size": 8, "hidden_size": 8},
+    "bahdanau": {"embedding_size": 8, "hidden_size": 8, "readout_size": 6},
+    "seq2seq": {"embedding_size": 8, "hidden_size": 8},
 }
 SOURCES = [[4, 5, 6, 7], [9], [11, 4, 8], [5, 5], [10, 7, 6, 4, 8], [8, 9], [6], [7, 11, 10]]
 BEAMS = Config(method="beam", beam=4, n_best=4, max_length=8, length_penalty=1.0)
@@ -26,7 +27,7 @@ BEAMS = Config(method="beam", beam=4, n_best=4, max_length=8, length_penalty=1.0
 def lively(name: str) -> Any:
     """A model whose next token depends much on those before."""
     module = systems.load(name)
-    model = module.Model(module.Config(**SMALL[name]), SIZE, SIZE)
+    model = module.Model(module.Config(**SMALL[name]), learned_layout(SIZE), learned_layout(SIZE))
     generator = torch.Generator().manual_seed(1)  # by which hypotheses overtake each other
     with torch.no_grad():
         for weight in model.parameters():
@@ -37,10 +38,10 @@ def lively(name: str) -> Any:
 def apart(model: Any) -> float:
     """How far the scores of texts are from the loss that is trained, which knows no beams and no cache."""
     with torch.inference_mode():
-        found = search(model, model.read(*padded(SOURCES)), BEAMS, inputs=len(SOURCES), **IDS)
+        found = search(model, model.read(TextInput(*padded(SOURCES))), BEAMS, inputs=len(SOURCES), **IDS)
         pairs = [(source, one) for source, texts in zip(SOURCES, found, strict=True) for one in texts]
         targets = [[*one.tokens, *[END] * one.finished] for _, one in pairs]
-        losses = [float(model.loss(text_batch([pair[0]], [row]))) for pair, row in zip(pairs, targets, strict=True)]
+        losses = [float(model(text_batch([pair[0]], [row])).loss) for pair, row in zip(pairs, targets, strict=True)]
     return max(abs(one.log_prob + loss) for (_, one), loss in zip(pairs, losses, strict=True))
 
 
@@ -48,7 +49,7 @@ def apart(model: Any) -> float:
 def test_what_was_written_goes_with_its_hypothesis(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = lively(name)
     with torch.inference_mode():
-        kind = type(model.start(model.read(*padded(SOURCES))))
+        kind = type(model.start(model.read(TextInput(*padded(SOURCES)))))
     real = kind.select
     chosen: list[Tensor] = []
 

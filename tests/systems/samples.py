@@ -8,19 +8,20 @@ import torch
 from torch import Tensor, nn
 
 from saccade import systems
-from saccade.data.text import TextBatch, text_batch
-from saccade.data.tokenizers import END
+from saccade.data.tensors import Batch, TextInput, TextTarget, padded
+from saccade.data.tokenizers import END, START, learned_layout
 from saccade.systems.system import System
 
 SMALL = 16  # where a default is larger
 DEEP = 2  # layers: many loud ones would make rounding errors of each other's
 SIZE = 11  # of both vocabularies
+VOCABULARY = learned_layout(SIZE)
 LENGTHS = [(3, 4), (7, 2), (1, 6), (5, 1), (7, 5)]  # of sources and targets
 
 
 def texts() -> list[str]:
     """The systems that read and write text."""
-    return [name for name in systems.names() if systems.load(name).TASK == "text_to_text"]
+    return [name for name in systems.names() if (systems.load(name).READS, systems.load(name).WRITES) == ("text", "text")]
 
 
 def small(kind: type, **given: Any) -> Any:
@@ -36,7 +37,7 @@ def small(kind: type, **given: Any) -> Any:
 def model(name: str, *, loud: float = 1.5, **given: Any) -> Any:
     """A model with weights large enough that everything it reads makes a difference."""
     module = systems.load(name)
-    made: System = module.Model(small(module.Config, **given), source_size=SIZE, target_size=SIZE)
+    made: System = module.Model(small(module.Config, **given), source=VOCABULARY, target=VOCABULARY)
     with torch.no_grad():
         for weight in made.parameters():
             weight.add_(0.1 * torch.randn_like(weight)).mul_(loud)
@@ -53,7 +54,13 @@ def rows(seed: int = 0) -> tuple[list[list[int]], list[list[int]]]:
     return [row(source) for source, _ in LENGTHS], [[*row(target - 1), END] for _, target in LENGTHS]
 
 
-def batch(chosen: list[int] | None = None) -> TextBatch:
+def text_batch(sources: list[list[int]], targets: list[list[int]], label_smoothing: float = 0.0) -> Batch:
+    """A batch of these rows."""
+    first = torch.full((len(targets),), START)
+    return Batch(TextInput(*padded(sources)), TextTarget(*padded(targets), first, label_smoothing))
+
+
+def batch(chosen: list[int] | None = None) -> Batch:
     """All rows, or some."""
     sources, targets = rows()
     chosen = list(range(len(sources))) if chosen is None else chosen
@@ -83,7 +90,8 @@ def learn_to_copy(one: System, steps: int, lengths: tuple[int, ...]) -> list[flo
     for _ in range(steps):
         sources = [torch.randint(3, SIZE, (length,), generator=generator).tolist() for length in lengths * 8]
         given = text_batch(sources, [[*row, END] for row in sources])
-        loss = one.loss(given) / given.tokens
+        output = one(given)
+        loss = output.loss / output.count
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(one.parameters(), 1.0)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import torch
+from saccade.data.text import TextBatch
 from torch import Tensor
 
 from saccade.attention.scores import SCORES
-from saccade.data.text import TextBatch
 from saccade.data.tokenizers import START
 from saccade.errors import ShapeError, UnknownName
 from saccade.systems.bahdanau import Config, Model

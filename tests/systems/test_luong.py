@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from saccade.data.text import padded
 from torch import Tensor, nn
 
-from saccade.data.text import padded
 from saccade.data.tokenizers import START
 from saccade.errors import ShapeError, UnknownName
 from saccade.search import forced

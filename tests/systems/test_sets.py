@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from saccade.data.ragged import BagBatch, joined
 
 from saccade.data.examples import Bag
-from saccade.data.ragged import BagBatch, joined
 from saccade.data.picture_sets import SetBatch, set_batch
 from saccade.errors import ShapeError
 from saccade.systems import deep_sets, point_cloud, set_expansion, set_outlier

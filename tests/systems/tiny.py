@@ -78,6 +78,7 @@ TARGETS: dict[str, list[str]] = {
     "label": ["a", "b", "c", "a", "b"],
     "number": ["4", "11", "2", "7", "5"],
     "item": [""] * COUNT,  # it is marked in the input
+    "continuation": TEXTS,
     "word": ["moon", "red", "fox", "bird", "sun"],
 }
 # What a system needs beside small sizes.
@@ -85,9 +86,11 @@ GIVEN: dict[str, config.Table] = {
     "transformer": {"writer": {"share_tokenizer": True}},
     "attention_mil": {"model": {"hidden_sizes": (9, 7)}},
     "deep_sets": {"model": {"hidden_sizes": (9, 7)}},
+    "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
+    "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
     "se_resnet": {"model": {"reduction": 4}},
 }
-LOUD = {"se_resnet": 0.7}  # what parameters are multiplied by where 1.5 would be too much
+LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0}  # what parameters are multiplied by where 1.5 would be too much
 
 
 class Tiny(NamedTuple):

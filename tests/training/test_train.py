@@ -27,7 +27,7 @@ from saccade.training.settings import resolve
 from saccade.training.train import train
 from saccade.training.trainer import NotFinite
 
-from .runs import contents, tiny
+from .runs import contents, tiny, tiny_epochs
 from .sittings import Noted, Pressed, equal, healthy, lines
 
 pytestmark = pytest.mark.usefixtures("put_back")
@@ -174,6 +174,40 @@ def test_the_average_is_the_mean_of_the_last_files(tmp_path: Path) -> None:
     two = average(run.checkpoints, 2).tensors["model"]
     for name, weight in two.items():
         torch.testing.assert_close(weight, ((models[1][name].double() + models[2][name]) / 2).float(), atol=0, rtol=0)
+
+
+def test_epochs_decide_the_number_of_steps(tmp_path: Path) -> None:
+    """Of 120 examples in batches of 40, two at a time; whoever opens the run knows that the last step was the last."""
+    words = ["train.epochs=3.5", "train.batch_size=40", "train.accumulate=2", "train.average=2", "train.keep=2"]
+    run = train(tmp_path, tiny_epochs(*words), Quiet())
+    assert [line["step"] for line in lines(tmp_path) if line["event"] == "step"] == [1, 2, 3, 4, 5, 6]
+    assert [line["epoch"] for line in lines(tmp_path) if line["event"] == "step"] == [0, 1, 1, 2, 3, 3]
+    assert (run.settings.train.epochs, run.settings.train.steps) == (3.5, 6)
+    assert run.checkpoints.regular(6)
+    run = train(tmp_path / "odd", tiny_epochs(*words, "train.save_every=4", "train.valid_every=5", "train.seed=1"), Quiet())
+    steps = [4, 5, 6]
+    models = {step: run.checkpoints.load(step).tensors["model"] for step in steps if step in run.checkpoints.steps()}
+    assert list(models)[-2:] == [5, 6]
+    model, _ = run.model(run.task())
+    for name, weight in model.state_dict().items():
+        mean = torch.stack([models[step][name].double() for step in (5, 6)]).mean(0)
+        torch.testing.assert_close(weight, mean.to(weight.dtype), atol=0, rtol=0)
+
+
+def test_a_batch_size_is_a_number_of_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    real = bahdanau.Model.forward
+
+    def forward(self: bahdanau.Model, batch: Batch) -> Output:
+        if self.training:
+            sizes.append(len(batch.target))
+        return real(self, batch)
+
+    monkeypatch.setattr(bahdanau.Model, "forward", forward)
+    watcher = Noted()
+    train(tmp_path, tiny_epochs("train.epochs=1", "train.batch_size=50"), watcher)
+    assert sorted(sizes) == [20, 50, 50]
+    assert any("3 steps of up to 50 examples" in note for note in watcher.notes)
 
 
 def test_a_resumed_run_counts_only_its_own_tokens(tmp_path: Path) -> None:

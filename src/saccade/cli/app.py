@@ -297,7 +297,7 @@ def vectors(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Learn vectors, and write them into this file.")] = None,
     near: Annotated[str | None, typer.Option("--near", help="List the words that are nearest to this one.")] = None,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="With --near: how many words.")] = 10,
-    width: Annotated[int, typer.Option("--width", min=1, max=10_000, help="Numbers of a vector.")] = 100,
+    width: Annotated[int, typer.Option("--width", min=1, max=10_000, help="Size of a vector.")] = 100,
     window: Annotated[int, typer.Option("--window", min=1, max=1000, help="How far a neighbor may be.")] = 5,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often the texts are read.")] = 5,
     min_count: Annotated[int, typer.Option("--min-count", min=1, help="How often a word must occur.")] = 5,
@@ -307,7 +307,7 @@ def vectors(
 ) -> None:
     """Learn vectors of words (skip-gram): saccade vectors texts.txt --out vectors.txt, or ask some: --near WORD.
 
-    A classifier starts from such a file by task.vectors=vectors.txt.
+    A classifier starts from such a file by reader.vectors=vectors.txt.
     """
     from saccade.cli import word_vectors
 

@@ -39,9 +39,8 @@ def show_bars(bins: Bins, metric: Metric) -> None:
     for row in bins:
         value = row[metric.name] * metric.scale
         bar = "█" * round(BAR * value / (most or 1))
-        print(
-            f"  {f'{label(row)} words':12} {row['examples']:5,.0f} examples  {metric.label} {metric.show(row[metric.name])} {bar}"
-        )
+        shown = f"{metric.label} {metric.show(row[metric.name])}"
+        print(f"  {f'{label(row)} words':12} {row['examples']:5,.0f} examples  {shown} {bar}")
 
 
 def show_table(runs: Mapping[str, Bins], metric: Metric) -> None:

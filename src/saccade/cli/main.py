@@ -64,7 +64,7 @@ def _told(error: Exception) -> tuple[str, int]:
     if hasattr(error, "format_message"):  # typer's own; the class behind it depends on typer's version
         return _usage(error), 2
     if isinstance(error, MemoryError):
-        return "out of memory; use a smaller model or train.max_tokens", 1
+        return "out of memory; use a smaller model, or a smaller train.batch_tokens or train.batch_size", 1
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}; check the name, the disk and its permissions", 1

@@ -30,7 +30,7 @@ def search_of(
     model: TrainedModel, words: Sequence[str], *, beam: int | None, n_best: int, length_penalty: float | None
 ) -> dict[str, Any]:
     """What the options change in the run's search; a beam of one is greedy search."""
-    given = verbs.searched(model, words)
+    given = verbs.searched(model, words, n_best)
     if beam is not None and beam > MOST:
         raise UsageError(f"--beam: expected at most {MOST}, got {beam}; choose a narrower one")
     if beam is not None:
@@ -39,7 +39,7 @@ def search_of(
         given |= {"method": "beam", "beam": beam} if beam > 1 else {"method": "greedy"}
     if length_penalty is not None:
         given["length_penalty"] = length_penalty
-    return {**given, "n_best": n_best}
+    return given
 
 
 def _writer(path: Path, which: str | None = None, device: str = "auto") -> TrainedModel:
@@ -167,6 +167,8 @@ def compare(
         raise UsageError("compare: expected two runs or more; the first is what the others are compared with")
     models = [_writer(path) for path in paths]
     given = [verbs.searched(model, words) for model in models]
+    for model, own in zip(models, given, strict=True):
+        model.search(**own)  # refuses what cannot be, before any data is loaded
     examples, split = models[0].examples(split)
     for path, model in zip(paths[1:], models[1:], strict=True):
         _tell_other_data(

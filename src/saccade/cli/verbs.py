@@ -22,6 +22,7 @@ from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
+from saccade.search.config import MOST
 from saccade.task import Kinds
 from saccade.trained import TrainedModel
 from saccade.training.fresh import holds_run, resumable, seat
@@ -33,6 +34,7 @@ from saccade.view import shown
 from saccade.view.output.display_text import columns, fit
 from saccade.view.output.saving import kind_of
 from saccade.view.render import terminal
+from saccade.view.shown import FILES
 from saccade.writers.writer import Prediction
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -169,7 +171,7 @@ def predict(
 ) -> None:
     """Write a line (or n_best of them) for each line."""
     model = opened_model(path, which, device)
-    options = model.options(n_best=n_best, **searched(model, words))
+    options = model.options(**searched(model, words, n_best))
     with opened(file) as stream:
         streams.as_utf8()
         name = "standard input" if file == "-" else file
@@ -254,9 +256,10 @@ def look(
 ) -> None:
     """Draw where the model looked for each text, in the terminal or into files."""
     for target in out:
-        kind_of(target, shown.FILES)
+        kind_of(target, FILES)
     if not all(text.strip() for text in texts):
         raise DataError("there is nothing to look at: the text is empty")
+    require_few(n_best)
     trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to).trace
     for target in out:
         for written in shown.Shown(trace, attention, head).save(target):
@@ -285,15 +288,26 @@ def opened_model(path: Path, which: str | None, device: str = "auto") -> Trained
     return TrainedModel(Run.open(path), which_of(which), device, to_stderr)
 
 
-def searched(model: TrainedModel, words: Sequence[str]) -> Table:
-    """What the command line changes in the search."""
+def require_few(n_best: int) -> None:
+    """Refuse more outputs than a search keeps, before anything is loaded."""
+    if n_best > MOST:
+        raise UsageError(f"--n-best: expected at most {MOST}, got {n_best}; ask for fewer")
+
+
+def searched(model: TrainedModel, words: Sequence[str], n_best: int = 1) -> Table:
+    """What the command line changes in the search: --n-best widens a beam, search.n_best is taken as it stands."""
+    require_few(n_best)
     over = config.words(words)
     if set(over) - {"search"}:
         raise UsageError(f"only search.… can be changed for a trained run, got {', '.join(sorted(set(over) - {'search'}))}")
     if over and not model.task.writer.SEARCHES:
         raise UsageError(f"search.…: {model.system} searches for nothing; leave it out")
     given: Table = over.get("search", {})
-    return given
+    own = model.run.settings.search
+    if n_best > 1 or own is None or "n_best" not in given:
+        return {**given, "n_best": n_best}
+    given = {"method": own.method, **given}
+    return {"beam": own.beam, **given} if given["method"] == "beam" else given
 
 
 def which_of(text: str | None) -> Which | None:

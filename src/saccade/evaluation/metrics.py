@@ -25,7 +25,8 @@ class Metric:
 
     def show(self, value: float | str) -> str:
         """The value as it is printed; a log has numbers that are not finite as text."""
-        return f"{float(value) * self.scale:.{self.digits}f}{self.unit}"
+        rounded = round(float(value) * self.scale, self.digits) + 0.0  # which makes −0 to 0
+        return f"{rounded:.{self.digits}f}{self.unit}"
 
     def rank(self, value: float) -> float:
         """The value, or its negative: larger is better."""

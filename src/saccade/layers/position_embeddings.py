@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from saccade.errors import ShapeError, UnknownName
 
 TABLE = 1024  # positions whose sinusoids are computed once
+Position = int | torch.SymInt  # a length is no number yet while torch traces
 
 
 def sinusoids(
-    first: int, last: int, width: int, *, halves: bool = False, device: torch.device | None = None
+    first: Position, last: Position, width: int, *, halves: bool = False, device: torch.device | None = None
 ) -> Float[Tensor, "T D"]:
     """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos of the same, for positions first … last - 1.
 
@@ -21,7 +22,7 @@ def sinusoids(
     """
     real = torch.float32 if device is not None and device.type == "mps" else torch.float64  # which has no other
     rates = torch.exp(torch.arange(0, width, 2, dtype=real, device=device) * (-math.log(10000.0) / width))
-    angles = torch.arange(first, last, dtype=real, device=device)[:, None] * rates
+    angles = torch.arange(first, last, dtype=real, device=device)[:, None] * rates  # type: ignore[arg-type]
     waves = (angles.sin(), angles.cos()[:, : width // 2])
     if halves or width % 2:
         table = torch.cat(waves, -1) if halves else torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)[:, :width]
@@ -49,7 +50,7 @@ class Sinusoidal(nn.Module):
         self.table = sinusoids(0, TABLE, self.width, halves=self.halves).to(self.table)
         return self
 
-    def forward(self, first: int, last: int) -> Float[Tensor, "T D"]:
+    def forward(self, first: Position, last: Position) -> Float[Tensor, "T D"]:
         if last > TABLE:
             return sinusoids(first, last, self.width, halves=self.halves, device=self.table.device).to(self.table)
         return self.table[first:last]
@@ -65,9 +66,9 @@ class Learned(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.randn(longest, width) * width**-0.5)
 
-    def forward(self, first: int, last: int) -> Float[Tensor, "T D"]:
+    def forward(self, first: Position, last: Position) -> Float[Tensor, "T D"]:
         if last > len(self.table):
-            raise ShapeError(f"learned positions end at {len(self.table)}, got a text of {last}; set model.longest")
+            raise ShapeError(f"learned positions end at {len(self.table)}, got a text of {last}; set model.max_positions")
         return self.table[first:last]
 
 

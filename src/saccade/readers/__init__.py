@@ -1,4 +1,4 @@
-"""Readers, one file per kind of input: from examples to tensors, from what a person types to examples, and the axes of a picture.
+"""Readers, one file per kind of input: inputs to tensors, what a person types to examples, and the axes of a drawing.
 
 A system names its reader (`READS`). The module holds `Config` and `Reader`.
 """

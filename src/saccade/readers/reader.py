@@ -24,40 +24,20 @@ class Column(Protocol):
     def batch(self, indices: Any) -> Any: ...
 
 
-class Reader:
-    """Encodes inputs of one kind, and tells what stands where in them."""
+class Side:
+    """What readers and writers have in common: a config, what they learn from data, and examples that they refuse."""
 
-    INPUT: ClassVar[type | tuple[type, ...]]
-    "What an example's input is."
-    OWN: ClassVar[str]
-    "The format of the user's own files."
-    TYPED: ClassVar[str] = "TEXT"
-    "What a person types or names for an input."
     TOKENIZED: ClassVar[bool] = False
     "Whether it has a tokenizer, and so the section [tokens]."
-    unit: ClassVar[str] = "tokens"
-    "What the size of a batch is counted in."
-    budget: ClassVar[int] = 20_000
-    "Size of a batch without gradients."
 
     def __init__(self, config: Any) -> None:
         self.config = config
 
-    @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
-        """Learn from the training inputs what encoding needs; `texts` are further ones that a tokenizer must know."""
-        return cls(config)
-
     def save(self, directory: Path) -> None:
         """Write what was learned."""
 
-    @classmethod
-    def load(cls, config: Any, directory: Path) -> "Reader":
-        """Read it again."""
-        return cls(config)
-
     def sizes(self) -> dict[str, Any]:
-        """What a model must know of its inputs, by the names of its arguments."""
+        """What a model must know of inputs or outputs, by the names of its arguments."""
         return {}
 
     @classmethod
@@ -66,11 +46,40 @@ class Reader:
         return iter(())
 
     def check(self, example: Example) -> None:
-        """Refuse an input that cannot be read."""
+        """Refuse an example that cannot be read or scored."""
 
     def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
-        """The index of each example that cannot be read, and what is wrong with it."""
-        return flaws(self.check, examples)
+        """The index of each example that `check` refuses, and what is wrong with it."""
+        for index, example in enumerate(examples):
+            try:
+                self.check(example)
+            except (DataError, UsageError) as error:
+                yield index, f"{place(example, index + 1)}: {error}"
+
+
+class Reader(Side):
+    """Encodes inputs of one kind, and tells what stands where in them."""
+
+    INPUT: ClassVar[type | tuple[type, ...]]
+    "What an example's input is."
+    OWN: ClassVar[str]
+    "The format of the user's own files."
+    TYPED: ClassVar[str] = "TEXT"
+    "What a person types or names for an input."
+    unit: ClassVar[str] = "tokens"
+    "What the size of a batch is counted in."
+    budget: ClassVar[int] = 20_000
+    "Size of a batch without gradients."
+
+    @classmethod
+    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
+        """Learn from the training inputs what encoding needs; `texts` are further ones that a tokenizer must know."""
+        return cls(config)
+
+    @classmethod
+    def load(cls, config: Any, directory: Path) -> "Reader":
+        """Read it again."""
+        return cls(config)
 
     def encode(self, inputs: Sequence[Any]) -> Column:
         """Inputs as numbers."""
@@ -94,15 +103,6 @@ class Reader:
     def kept(self) -> Splits | None:
         """The data that is part of the run itself; None where it stays in its files."""
         return None
-
-
-def flaws(check: Callable[[Example], None], examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
-    """The index of each example that a check refuses, and what is wrong with it."""
-    for index, example in enumerate(examples):
-        try:
-            check(example)
-        except (DataError, UsageError) as error:
-            yield index, f"{place(example, index + 1)}: {error}"
 
 
 def numbered(typed: Any, splits: Load) -> Example | None:

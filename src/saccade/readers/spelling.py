@@ -31,7 +31,7 @@ class Letters:
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]], words: int) -> "Letters":
-        """Those that at least so many different words of these texts have; those of a single word add nothing to its vector."""
+        """Those that at least so many different words of these texts share."""
         counts = Counter(run for word in {word for text in texts for word in text} for run in ngrams(word))
         return cls(sorted(run for run, count in counts.items() if count >= words))
 

@@ -104,7 +104,7 @@ class Model(Labeler):
         return torch.cat(found)[torch.cat(order).argsort()]
 
     def looks(self, input: DocumentInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
-        """Where each sentence looked at its own words, (B, 1, S, words of the document), and each document at its sentences."""
+        """Where each sentence looked at its own words, and each document at its sentences."""
         if self.config.pool != "attention":
             return []
         words = self.output.weight.new_zeros(input.tokens.shape)

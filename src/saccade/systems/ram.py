@@ -151,13 +151,14 @@ class Model(Labeler):
         self.label = nn.Linear(hidden, labels)
 
     def forward(self, batch: Batch) -> Output:
-        """The hybrid loss (section 3.2): cross-entropy for the label, REINFORCE for the locations, and the baseline's error."""
+        """Cross-entropy for the label, REINFORCE for the locations, and the baseline's error (section 3.2)."""
         copies = self.config.num_samples if self.training else 1
         labels = batch.target.labels.repeat(copies)
         path = self.look_around(batch.input.pixels.repeat(copies, 1, 1, 1))
         reward = (path.logits.argmax(-1) == labels).float()
         advantage = reward[:, None] - path.baselines
-        cross_entropy = F.cross_entropy(path.logits, labels, reduction="sum")
+        smoothing = self.smoothing(batch.target)
+        cross_entropy = F.cross_entropy(path.logits, labels, label_smoothing=smoothing, reduction="sum")
         policy = -(path.log_probs * advantage.detach()).sum()
         loss = cross_entropy + self.config.reinforce_weight * policy + advantage.square().sum()
         metrics = {"cross_entropy": cross_entropy.detach() / copies, "accuracy": reward.sum() / copies}

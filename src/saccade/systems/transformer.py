@@ -241,7 +241,6 @@ class Model(System):
         """Sum over the target's tokens of −log p(token | those before it, source)."""
         input, target = batch.input, batch.target
         x = self.decode(target.before(), self.encode(input.tokens, input.lengths), input.lengths)
-        # Nothing is predicted in the padding.
         x, tokens = live_rows(x, target.tokens, live(target.lengths, x.shape[1]))
         bias = self.no_bias if self.config.output_bias == "none" else self.output.bias
         smoothing = self.smoothing(target)
@@ -250,8 +249,9 @@ class Model(System):
 
     def start(self, memory: Memory) -> State:
         """Nothing written yet."""
-        inputs = len(memory.layers[0].places)
-        return State(memory, Past.none(inputs, memory.layers[0].places.device), tuple(layer.mixer.start() for layer in self._writers()))
+        places = memory.layers[0].places
+        past = Past.none(len(places), places.device)
+        return State(memory, past, tuple(layer.mixer.start() for layer in self._writers()))
 
     def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
         """One more token for every hypothesis."""

@@ -79,8 +79,12 @@ class Run:
         return cls(path, resolve(config.read(path / CONFIG)), marks)
 
     def with_steps(self, steps: int) -> "Run":
-        """The run with the number of steps that its epochs are."""
-        return replace(self, settings=replace(self.settings, train=replace(self.settings.train, steps=steps)))
+        """The run with the number of steps that its epochs are; its config tells it whoever opens the run."""
+        if steps == self.settings.train.steps:
+            return self
+        settings = replace(self.settings, train=replace(self.settings.train, steps=steps))
+        write_text(self.path / CONFIG, config.write(settings.table()))
+        return replace(self, settings=settings)
 
     @property
     def checkpoints(self) -> Checkpoints:

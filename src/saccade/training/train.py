@@ -142,15 +142,16 @@ def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> 
     fingerprint = splits.fingerprint()
     if found:
         _require_same_data(home, found.state["data"], fingerprint)
-    run, task = (run, run.task()) if found else _fit(run, splits)
+    task = run.task() if found else _fitted(run.settings, splits)
     try:
-        if run.path != home:
-            renewal.require_room(home, set(run.files))
         corpus, splits = learned(task, splits, run.settings.data, watcher.note)
         config = run.settings.train
         batches = corpus.batches(config)
         if config.epochs:
             run = run.with_steps(math.ceil(batches.steps(config.epochs) / config.accumulate))
+        run = run if found else run.keep(task.save)
+        if run.path != home:
+            renewal.require_room(home, set(run.files))
         device = device_named(config.device)
         trainer = Trainer(run.new_model(task).to(device), batches, run.settings.train)
         session = Session(run, home, splits, fingerprint, task, trainer, watcher)
@@ -171,13 +172,11 @@ def _require_same_data(home: Path, before: Mapping[str, str], now: Mapping[str, 
         raise DataError(f"{home}: the {parts[0]} data has changed{others}; bring it back, or use another --out")
 
 
-def _fit(run: Run, splits: Splits) -> tuple[Run, Task]:
-    """A task that has learned what it must, and the run that keeps it."""
+def _fitted(settings: Settings, splits: Splits) -> Task:
+    """A task that has learned what it must."""
     if len(splits.train) == 0:
         raise DataError("there is nothing to train on: the training data is empty")
-    splits = fit_to_learn(Kinds.of(run.settings.system), splits, run.settings.data)
-    task = Task.fit(run.settings, splits)
-    return run.keep(task.save), task
+    return Task.fit(settings, fit_to_learn(Kinds.of(settings.system), splits, settings.data))
 
 
 class Unvalidated(SaccadeError):  # noqa: N818 - reads as what it is

@@ -136,6 +136,7 @@ class Writer(text.Writer):
             "prompts": [row[1:] for row in rows],
             "end": self.vocabulary.end,
             "banned": self.vocabulary.banned,
+            "device": batch.input.tokens.device,
         }
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:

@@ -173,6 +173,7 @@ class Writer(writer.Writer):
             start=self.first(options.groups[0]),
             end=self.vocabulary.end,
             banned=self.vocabulary.banned,
+            device=next(model.parameters()).device,
         )
         return decoded(self.tokenizer, (new for (new,) in pieces))
 

@@ -15,7 +15,7 @@ from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric, metric, ranked
-from saccade.readers.reader import Column, Reader, flaws
+from saccade.readers.reader import Column, Reader, Side
 from saccade.search import Config as SearchConfig
 from saccade.view.trace import Axis, Look
 
@@ -61,20 +61,15 @@ class Options:
     groups: Sequence[str] = ("",)
 
 
-class Writer:
+class Writer(Side):
     """Encodes targets of one kind, makes predictions and scores them."""
 
-    TOKENIZED: ClassVar[bool] = False
-    "Whether it has a tokenizer, and so the section [tokens]."
     SEARCHES: ClassVar[bool] = False
     "Whether outputs are searched for, and so the section [search]."
     PREDICTED: ClassVar[bool] = True
     "Whether scores are of predictions; else of the loss alone."
     parts: ClassVar[tuple[str, ...]] = ()
     "What is scored beside all examples and their groups."
-
-    def __init__(self, config: Any) -> None:
-        self.config = config
 
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:
@@ -91,29 +86,10 @@ class Writer:
         """Learn from the training targets what encoding needs."""
         return cls(config)
 
-    def save(self, directory: Path) -> None:
-        """Write what was learned."""
-
     @classmethod
     def load(cls, config: Any, directory: Path, reader: Reader) -> "Writer":
         """Read it again."""
         return cls(config)
-
-    def sizes(self) -> dict[str, Any]:
-        """What a model must know of its outputs, by the names of its arguments."""
-        return {}
-
-    @classmethod
-    def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
-        """The part and index of each example that `fit` refuses, and what is wrong with it."""
-        return iter(())
-
-    def check(self, example: Example) -> None:
-        """Refuse a target that cannot be scored."""
-
-    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
-        """The index of each example that cannot be scored, and what is wrong with it."""
-        return flaws(self.check, examples)
 
     def encode(self, examples: Sequence[Example]) -> Column | None:
         """Targets as numbers."""

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
+from saccade.errors import SaccadeError
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 
 Tensors = dict[str, dict[str, Tensor]]
@@ -93,3 +95,12 @@ def end(child: int) -> int:
 
 def die(_: object = None) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refusal(kind: type[SaccadeError], checkpoints: Checkpoints, tensors: Any, state: Any = None) -> str:
+    """The one line with which this is refused; nothing is written."""
+    with pytest.raises(kind) as raised:
+        checkpoints.save(7, tensors, {} if state is None else state)
+    assert checkpoints.steps() == []
+    assert "\n" not in str(raised.value)
+    return str(raised.value)

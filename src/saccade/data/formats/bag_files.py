@@ -15,11 +15,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.config import Positive, Share
+from saccade.config import Positive
 from saccade.data.examples import Bag, Columns, Example, Splits
 from saccade.data.formats.csv_tables import CsvTable
 from saccade.data.formats.image_files import SUFFIXES, opened, pixels_of
-from saccade.data.hold_out import hold_out
+from saccade.data.formats.own_files import OwnFiles
 from saccade.errors import DataError, UnknownName, UsageError
 
 INPUT, TARGET = Bag, str
@@ -29,17 +29,11 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(OwnFiles):
     """Where the bags are."""
 
     train: str = ""
     """Training bags: bags.csv, or a folder of pictures."""
-    valid: str = ""
-    """Validation bags; empty: a part of train is held out."""
-    test: str = ""
-    """Test bags; may be empty."""
-    held_out: Share = 0.1
-    """Share of train that is held out when valid is empty; 0: none."""
     tile: Positive = 28
     """Width and height to which pictures of a bag are brought, or into which one picture is cut."""
     colors: Literal["gray", "rgb"] = "gray"
@@ -54,11 +48,7 @@ def load(config: Config) -> Splits:
     """The bags of all files."""
     if not config.train:
         raise UsageError("data.train: expected bags, got nothing; fix: data.train=bags.csv, or a folder of pictures")
-    train = read(config.train, config)
-    test = read(config.test, config) if config.test else []
-    if config.valid:
-        return Splits(train, read(config.valid, config), test)
-    return Splits(*hold_out(train, config.held_out, lambda one: one.name.encode()), test)
+    return config.splits(lambda path: read(path, config), lambda one: one.name.encode())
 
 
 def read(path: str, config: Config) -> list[Example]:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from saccade.config import Positive, Share
+from saccade.config import Positive
 from saccade.data.examples import Example, Picture, Splits
 from saccade.data.formats.csv_tables import CsvTable
-from saccade.data.hold_out import hold_out
+from saccade.data.formats.own_files import OwnFiles
 from saccade.errors import DataError, UsageError
 from saccade.inputs import amount, most_unpacked, require_regular, too_much
 
@@ -34,17 +34,11 @@ Pixels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(OwnFiles):
     """Where the pictures are, and what they are made into."""
 
     train: str = ""
     """Training pictures: a folder with a folder for each label, or a CSV file with the columns path and label."""
-    valid: str = ""
-    """Validation pictures; empty: a part of train is held out."""
-    test: str = ""
-    """Test pictures; may be empty."""
-    held_out: Share = 0.1
-    """Share of train that is held out when valid is empty, at most 2000 pictures; 0: none."""
     size: Positive = 32
     """Height and width in pixels that all pictures are brought to."""
     colors: Literal["rgb", "gray"] = "rgb"
@@ -55,11 +49,7 @@ def load(config: Config) -> Splits:
     """The pictures of all parts."""
     if not config.train:
         raise UsageError(f"data.train: expected {FORMATS}, got nothing; fix: data.train=FOLDER")
-    train = read(config.train, config)
-    test = read(config.test, config) if config.test else []
-    if config.valid:
-        return Splits(train, read(config.valid, config), test)
-    return Splits(*hold_out(train, config.held_out, lambda one: b"".join(one.input.content()), every_label=True), test)
+    return config.splits(lambda spec: read(spec, config), lambda one: b"".join(one.input.content()), every_label=True)
 
 
 def read(spec: str, config: Config) -> list[Example]:

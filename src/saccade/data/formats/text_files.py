@@ -21,7 +21,7 @@ from pathlib import Path
 
 from saccade.config import Count, Share
 from saccade.data.examples import Example, Splits
-from saccade.data.hold_out import hold_out
+from saccade.data.formats.own_files import OwnFiles
 from saccade.errors import DataError, UsageError
 from saccade.inputs import content as content_of
 
@@ -45,15 +45,11 @@ Parse = Callable[[Row], Example]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(OwnFiles):
     """Where the examples are, and what may be wrong with them."""
 
     train: str = ""
     """Training examples: my.tsv, my.jsonl, or two files of parallel text with a comma between (train.de,train.en)."""
-    valid: str = ""
-    """Validation examples; empty: a part of train is held out."""
-    test: str = ""
-    """Test examples; may be empty."""
     held_out: Share = 0.05
     """Share of train that is held out when valid is empty, at most 2000 examples; 0: none."""
     source: str = "source"
@@ -85,14 +81,11 @@ def load(config: Config, report: Callable[[str], None] = to_stderr) -> Splits:
     """The examples of all files; `report` is told of bad lines that were skipped."""
     if not config.train:
         raise UsageError(f"data.train: expected a file, got nothing; fix: data.train={FORMATS}")
-    train = read(config.train, config, report)
-    test = read(config.test, config, report) if config.test else []
-    if config.valid:
-        return Splits(train, read(config.valid, config, report), test)
-    if config.held_out and len({example.input for example in train}) < 2:
+    found = config.splits(lambda spec: read(spec, config, report), lambda one: one.input.encode("utf-8", "surrogatepass"))
+    if config.held_out and not config.valid and not found.valid:
         hint = "fix: name a file as data.valid, or data.held_out=0"
         raise DataError(f"{config.train}: expected different sources, of which some are held out, got one; {hint}")
-    return Splits(*hold_out(train, config.held_out, lambda one: one.input.encode("utf-8", "surrogatepass")), test)
+    return found
 
 
 def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:

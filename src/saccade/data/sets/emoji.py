@@ -56,7 +56,12 @@ def load(config: Config) -> Splits:
         for variant, caption in _variants(emoji, captions, config.skin_tones):
             for style, sheet in sheets.items():
                 part.append(
-                    Example(Picture(_cell(sheet, variant, config.blank)), caption, emoji["category"], f"{style}/{variant['image']}")
+                    Example(
+                        Picture(_cell(sheet, variant, config.blank)),
+                        caption,
+                        emoji["category"],
+                        f"{style}/{variant['image']}",
+                    )
                 )
     return Splits(parts["train"], parts["valid"], parts["test"])
 

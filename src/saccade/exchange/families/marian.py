@@ -291,8 +291,8 @@ def _special(
 def _named(path: Path, config: MarianConfig, ids: Mapping[str, int], size: int) -> Vocabulary:
     """Those of a vocabulary of the source alone, where the config's are the target's: they are known by their names."""
     pad = ids.get("<pad>", config.pad_token_id)
-    known = {"pad_token_id": pad, "eos_token_id": ids.get("</s>", config.eos_token_id)}
-    own = MarianConfig(**known, decoder_start_token_id=ids.get("<s>", pad))
+    end, start = ids.get("</s>", config.eos_token_id), ids.get("<s>", pad)
+    own = MarianConfig(pad_token_id=pad, eos_token_id=end, decoder_start_token_id=start)
     return _special(path, own, ids, size)
 
 

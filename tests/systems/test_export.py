@@ -1,0 +1,25 @@
+"""`torch.compile` takes `forward` of every system as one graph, and `torch.export` what it computes; but for those listed."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from saccade import systems
+from saccade.data.tensors import Batch
+
+from .tiny import loss_of, output_of, tiny
+
+every = pytest.mark.parametrize("name", systems.names())
+
+
+@every
+@pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
+def test_forward_is_one_graph(name: str, training: bool) -> None:
+    one = tiny(name)
+    batch = one.batch()
+    one.model.train(training)
+    torch._dynamo.reset()
+    compiled = torch.compile(one.model, fullgraph=True, backend="eager")
+    torch.testing.assert_close(loss_of(compiled, batch), loss_of(one.model, batch), atol=1e-4, rtol=1e-5)

@@ -1,0 +1,376 @@
+"""A trained model as people use it: opened, asked with whatever they hold, evaluated, looked into."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from PIL import Image
+
+import saccade
+from saccade import systems
+from saccade.data.examples import Bag, Example, Picture
+from saccade.errors import DataError, UnknownName, UsageError
+from saccade.search.config import MOST
+from saccade.trained import TrainedModel
+from saccade.training.memory import random_tensors, restore_random
+from saccade.training.progress import Quiet
+from saccade.training.train import train
+
+from .training import small
+from .training.runs import tiny
+
+DATE = "<en_US> 3/4/18"
+Open = Callable[[str], TrainedModel]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def as_before() -> Iterator[None]:
+    """Threads and random states, which a training changes, as they were."""
+    threads, states = torch.get_num_threads(), random_tensors()
+    yield
+    torch.set_num_threads(threads)
+    restore_random(states)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """A model of each kind, trained once."""
+    kinds = {"dates": lambda folder: tiny("train.steps=6"), **small.KINDS}
+    known: dict[str, TrainedModel] = {}
+
+    def of(kind: str) -> TrainedModel:
+        if kind not in known:
+            folder = tmp_path_factory.mktemp(kind)
+            known[kind] = saccade.load(train(folder / "run", kinds[kind](folder), Quiet()).path)
+        return known[kind]
+
+    return of
+
+
+def texts(predictions: list[saccade.Prediction]) -> list[str]:
+    return [one.text for one in predictions]
+
+
+def same(one: saccade.Prediction, other: saccade.Prediction) -> bool:
+    return one.text == other.text and one.log_prob == pytest.approx(other.log_prob, abs=1e-5)
+
+
+def test_a_text_gives_a_prediction_and_a_list_gives_a_list(opened: Open) -> None:
+    model = opened("dates")
+    one = model.predict(DATE)
+    assert isinstance(one, saccade.Prediction)
+    assert str(one) == one.text
+    assert one.probability == pytest.approx(np.exp(one.log_prob))
+    assert one.example == Example(DATE)
+    listed = model.predict([DATE, "2018-03-04"])
+    assert isinstance(listed, list)
+    assert same(listed[0], one)
+    assert [found.example.input for found in listed if found.example] == [DATE, "2018-03-04"]
+    assert model.predict([]) == []
+
+
+HELD: dict[str, Callable[[list[str]], Any]] = {
+    "tuple": tuple,
+    "generator": iter,
+    "array of texts": np.array,
+    "array of objects": lambda rows: np.array(rows, dtype=object),
+    "series": pandas.Series,
+    "indexed series": lambda rows: pandas.Series(rows, index=[f"row {n}" for n in range(len(rows))]),
+    "column": lambda rows: pandas.DataFrame({"text": rows, "other": 1})["text"],
+    "keys": lambda rows: dict.fromkeys(rows).keys(),
+}
+
+
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("kind", ["dates", "sentences"])
+def test_texts_as_people_hold_them(kind: str, held: str, opened: Open) -> None:
+    rows = [DATE, "film 3 is good", "x"]
+    expected = opened(kind).predict(rows)
+    found = opened(kind).predict(HELD[held](rows))
+    assert len(found) == 3
+    assert all(map(same, found, expected))
+
+
+@pytest.mark.parametrize("given", [5, None, 3.5, {"text": "a"}, pandas.DataFrame({"text": ["a"]}), np.zeros(3), b"a"])
+@pytest.mark.parametrize("kind", ["dates", "sentences"])
+def test_what_is_no_text_is_refused_by_its_kind(kind: str, given: Any, opened: Open) -> None:
+    with pytest.raises(UsageError, match=rf"^expected text, got {type(given).__name__}$"):
+        opened(kind).predict(given)
+
+
+def test_pictures_as_people_hold_them(opened: Open, tmp_path: Path) -> None:
+    model = opened("pictures")
+    pixels = np.random.default_rng(0).integers(0, 255, (10, 10, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    expected = model.predict(pixels)
+    assert expected.text in ("red", "blue")
+    for given in (Image.fromarray(pixels), tmp_path / "a.png", str(tmp_path / "a.png")):
+        assert same(model.predict(given), expected)
+    listed = model.predict([pixels, tmp_path / "a.png", Image.fromarray(pixels)])
+    assert len(listed) == 3
+    assert all(same(one, expected) for one in listed)
+    assert isinstance(model.predict("train#0"), saccade.Prediction)
+    large = Image.fromarray(pixels).resize((33, 21)).convert("L")  # which is fitted to the size of training
+    assert model.predict(large).text in ("red", "blue")
+    with pytest.raises(UsageError, match=r"^expected a picture: a file, an image of Pillow, or an array of bytes"):
+        model.predict(pixels.astype(float))
+    with pytest.raises(DataError, match="expected pictures of 10 × 10 pixels and 3 channels"):
+        model.predict(pixels[:5])
+
+
+def test_bags_as_people_hold_them(opened: Open) -> None:
+    model = opened("bags")
+    rows = [[1.0, 0.5], [6.0, 0.25], [2.0, 0.0]]
+    expected = model.predict(np.array(rows))
+    assert expected.text in ("0", "1")
+    for given in (torch.tensor(rows), np.array(rows, dtype=np.float32), pandas.DataFrame(rows, columns=["a", "b"])):
+        assert same(model.predict(given), expected)
+    assert [same(one, expected) for one in model.predict([np.array(rows), rows])] == [True, True]
+    with pytest.raises(DataError, match=r"expected items of shape \(2,\), as in training, got items of shape \(3,\)"):
+        model.predict(np.zeros((4, 3)))
+
+
+def test_nodes_by_their_names(opened: Open) -> None:
+    model = opened("graph")
+    assert model.predict("3").text in ("0", "1")
+    assert len(model.predict(["3", "4"])) == 2
+    with pytest.raises(UnknownName, match="'99'"):
+        model.predict("99")
+
+
+def test_several_outputs_are_the_best_and_its_alternatives(opened: Open) -> None:
+    best = opened("dates").predict(DATE, n_best=3)
+    assert len(best.alternatives) == 2
+    assert best.alternatives[0].alternatives == ()
+    scores = [one.log_prob / (len(one.tokens)) for one in (best, *best.alternatives)]
+    assert scores == sorted(scores, reverse=True)
+    label = opened("sentences").predict("film 3 is good", n_best=3)
+    assert {label.text, *texts(list(label.alternatives))} == {"0", "1", "2"}
+    assert sum(one.probability for one in (label, *label.alternatives)) == pytest.approx(1, abs=1e-5)
+    with pytest.raises(UsageError, match=f"^n_best: expected at most {MOST}, got {MOST + 1}"):
+        opened("dates").predict(DATE, n_best=MOST + 1)
+
+
+def test_the_search_may_be_changed(opened: Open) -> None:
+    model = opened("dates")
+    assert len(model.predict(DATE, max_length=2).tokens) <= 2
+    assert model.predict(DATE, method="beam", beam=3).text
+    with pytest.raises(UsageError, match=r"^search\.beam: .*search\.method=greedy"):
+        model.predict(DATE, beam=3)
+    with pytest.raises(UnknownName, match=r"unknown key in \[search\] 'bem'; did you mean 'beam'"):
+        model.predict(DATE, bem=3)
+    with pytest.raises(UsageError, match=r"^to: expected a run that writes several languages, got 'de'"):
+        model.predict(DATE, to="de")
+
+
+def test_an_input_that_cannot_be_read_is_told_without_a_line(opened: Open) -> None:
+    with pytest.raises(DataError, match=r"^(?!line)\d+ tokens, at most 1000"):
+        opened("dates").predict([DATE, "x" * 1001])
+
+
+def test_an_empty_text_gives_an_empty_text(opened: Open) -> None:
+    assert texts(opened("dates").predict(["", DATE, " "]))[::2] == ["", ""]
+
+
+def test_a_text_streams_piece_by_piece(opened: Open) -> None:
+    model = opened("dates")
+    pieces = list(model.stream(DATE))
+    assert "".join(pieces) == model.predict(DATE).text
+    assert len(pieces) > 1
+    first = next(model.stream(DATE))  # the rest is not written
+    assert first == pieces[0]
+    with pytest.raises(DataError, match="there is nothing to go on from: the input is empty"):
+        list(model.stream(""))
+
+
+def test_evaluation_prints_as_a_table(opened: Open) -> None:
+    model = opened("dates")
+    found = model.evaluate()
+    head, names, *rows = str(found).splitlines()
+    assert head == f"{model.run.path} at step {model.step}, test"
+    assert names.split("  ")[-1] == "loss"
+    assert "examples" in names
+    assert "exact match" in names
+    assert [row.split()[0] for row in rows] == list(found) == ["all", "tagged", "untagged"]
+    assert rows[0].split()[1:] == ["20", f"{found['all']['exact_match']:.2%}", f"{found['all']['loss']:.4f}"]
+    assert repr(found) == str(found)
+    assert "<table>" in found._repr_html_()
+    assert [one.example for one in found.predictions] == list(model.splits.test)
+    assert found["all"]["examples"] == 20
+    assert model.evaluate("valid")["all"] != found["all"]
+
+
+def test_evaluation_on_other_examples(opened: Open, tmp_path: Path) -> None:
+    model = opened("dates")
+    expected = model.evaluate("test").scores["all"]
+    pairs = [(one.input, one.target) for one in model.splits.test]
+    assert model.evaluate(data=pairs)["all"]["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+    assert dict(model.evaluate(data=model.splits.test)["all"]) == dict(expected)
+    grouped = model.evaluate(data=[(one.input, one.target, one.group) for one in model.splits.test])
+    assert set(grouped) == {"all", "tagged", "untagged"}
+    (tmp_path / "mine.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    assert model.evaluate(data=str(tmp_path / "mine.tsv"))["all"]["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+    with pytest.raises(UnknownName, match="unknown split 'tset'; did you mean 'test'"):
+        model.evaluate("tset")
+    with pytest.raises(DataError, match="expected examples to evaluate, got none"):
+        model.evaluate(data=[])
+
+
+def test_evaluation_on_pairs_of_any_kind(opened: Open) -> None:
+    pictures = opened("pictures")
+    pixels = np.zeros((10, 10, 3), np.uint8)
+    found = pictures.evaluate(data=[(pixels, "red"), (Image.fromarray(pixels), "blue")])
+    assert found["all"]["accuracy"] == 0.5
+    examples = [Example(Picture(pixels), "red"), Example(Picture(pixels), "blue")]
+    assert dict(pictures.evaluate(data=examples)["all"]) == pytest.approx(dict(found["all"]))
+    rows = np.array([[1.0, 0.5], [6.0, 0.25]], dtype=np.float32)
+    bags = opened("bags").evaluate(data=[(rows, 0), (rows, 1)])
+    assert bags["all"]["accuracy"] == 0.5
+    assert dict(opened("bags").evaluate(data=[Example(Bag(rows), "0"), Example(Bag(rows), "1")])["all"]) == bags["all"]
+    with pytest.raises(UsageError, match=r"^data: expected a run that reads files, got one that labels the nodes"):
+        opened("graph").evaluate(data=[("3", "1")])
+
+
+def test_a_part_without_examples_is_told(opened: Open) -> None:
+    with pytest.raises(DataError, match=r"its test data is empty; .* or choose another split"):
+        opened("sentences").evaluate("test")
+    assert opened("sentences").evaluate().title.endswith("valid")
+
+
+@pytest.mark.parametrize("kind", ["dates", *sorted(small.KINDS)])
+def test_prediction_is_what_is_evaluated(kind: str, opened: Open) -> None:
+    """One pass: what is scored is what is predicted, whatever is in the batch."""
+    model = opened(kind)
+    found = model.evaluate("valid")
+    examples = list(model.splits.valid)
+    assert [one.example for one in found.predictions] == examples
+    assert texts(list(found.predictions)) == texts(model.predictions(examples))
+    typed = [str(one.name) for one in examples] if kind == "graph" else [f"valid#{n}" for n in range(len(examples))]
+    if isinstance(examples[0].input, str):
+        typed = [one.input for one in examples]
+    assert texts(model.predict(typed)) == texts(list(found.predictions))
+
+
+@pytest.mark.parametrize("kind", ["dates", *sorted(small.KINDS)])
+def test_looks_are_drawn(kind: str, opened: Open, tmp_path: Path) -> None:
+    model = opened(kind)
+    first = model.splits.valid[0]
+    typed = first.input if isinstance(first.input, str) else str(first.name) if kind == "graph" else "valid#0"
+    if not systems.attends(model.system, model.run.settings.model):
+        with pytest.raises(UsageError, match="has no attention to show"):
+            model.look(typed)
+        return
+    look = model.look(typed)
+    assert isinstance(look, saccade.Shown)
+    assert len(look.scenes) >= 1
+    assert len(model.look([typed, typed]).scenes) == 2 * len(look.scenes)
+    assert str(look)
+    assert "<" in look._repr_html_()
+    weights = look.weights()
+    assert weights.min() >= 0
+    assert np.isfinite(weights).all()
+    (file,) = look.save(tmp_path / "a.html")
+    assert file.stat().st_size > 1000
+    assert len(model.predict(typed).looks) == 0  # which cost something, and were not asked for
+
+
+def test_looks_are_of_the_prediction(opened: Open) -> None:
+    model = opened("dates")
+    (scene,) = model.look(DATE).scenes
+    found = model.predict(DATE)
+    assert scene.title
+    assert list(scene.axes["output"].labels) == list(found.tokens)
+    assert "".join(scene.axes["input"].labels).replace("␣", " ")[-6:] == DATE[-6:]
+    assert model.look(DATE).weights().sum(1) == pytest.approx(np.ones(len(found.tokens)), abs=1e-5)
+    assert len(model.look(DATE, n_best=2).scenes) == 2
+    with pytest.raises(DataError, match="there is nothing to look at: the input is empty"):
+        model.look("")
+
+
+def test_a_model_is_told_by_its_system_and_run(opened: Open) -> None:
+    model = opened("dates")
+    assert repr(model) == f"<saccade bahdanau of {model.run.path}>"
+    assert isinstance(model.module, torch.nn.Module)
+    assert not model.module.training
+    assert model.step == 6
+
+
+def test_a_checkpoint_and_a_device_are_chosen(opened: Open) -> None:
+    path = opened("dates").run.path
+    assert saccade.load(path, 4).step == 4
+    assert saccade.load(str(path), "last", device="cpu").step == 6
+    with pytest.raises(DataError, match="no checkpoint of step 5"):
+        saccade.load(path, 5).predict(DATE)
+    with pytest.raises(UsageError, match=r"^device: expected one of auto, cpu"):
+        saccade.load(path, device="gpu").predict(DATE)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not a run"):
+        saccade.load(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def reversed_letters(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
+    """Trained by the words of Python."""
+    folder = tmp_path_factory.mktemp("train")
+    (folder / "pairs.tsv").write_text("".join(f"ab{n}\t{n}ba\n" for n in range(40)))
+    return saccade.train(
+        "luong",
+        data=folder / "pairs.tsv",
+        out=folder / "run",
+        epochs=2,
+        batch_size=12,
+        learning_rate=1e-2,
+        threads=1,
+        quiet=True,
+        model={"hidden_size": 8, "embedding_size": 6, "dropout": 0.1},
+        writer={"label_smoothing": 0.1, "metric": "bleu"},
+        search={"max_length": 9},
+    )
+
+
+def test_training_takes_the_words_of_the_command_line_as_keywords(reversed_letters: TrainedModel) -> None:
+    settings = reversed_letters.run.settings
+    assert (settings.system, settings.dataset) == ("luong", "text_files")
+    assert (settings.train.epochs, settings.train.batch_size, settings.train.learning_rate) == (2.0, 12, 1e-2)
+    assert (settings.model.hidden_size, settings.writer.label_smoothing, settings.search.max_length) == (8, 0.1, 9)
+    assert isinstance(reversed_letters.predict("ab3").text, str)
+    assert "bleu" in reversed_letters.evaluate("valid")["all"]
+
+
+def test_training_goes_on_or_begins_anew_only_if_that_is_said(reversed_letters: TrainedModel, tmp_path: Path) -> None:
+    path = reversed_letters.run.path
+    data = path.parent / "pairs.tsv"
+    with pytest.raises(UsageError, match="already holds a run"):
+        saccade.train("luong", data=data, out=path, quiet=True)
+    with pytest.raises(UsageError, match=r"the config has changed"):
+        saccade.train("luong", data=data, out=path, resume=True, quiet=True)
+
+
+def test_data_may_be_a_table_of_keys(tmp_path: Path) -> None:
+    sizes = {"train_size": 40, "valid_size": 8, "test_size": 8, "locales": "en_US,de_DE"}
+    model = saccade.train("dates", data=sizes, out=tmp_path / "run", steps=1, threads=1, quiet=True)
+    assert [len(part) for _, part in model.splits.parts()] == [40, 8, 8]
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"lr": 0.1}, "train.lr: no such key; did you mean train.learning_rate?"),
+        ({"label_smoothing": 0.1}, "train.label_smoothing: no such key; did you mean writer.label_smoothing?"),
+        ({"model": {"hiden_size": 3}}, "unknown key in [model] 'hiden_size'; did you mean 'hidden_size'?"),
+        ({"steps": 0}, "train.steps: input should be greater than 0, got 0"),
+        ({"device": "gpu"}, "device: expected one of auto, cpu"),
+    ],
+)
+def test_wrong_keywords_are_refused_and_nothing_is_left(keys: dict[str, Any], told: str, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"ab{n}\t{n}ba\n" for n in range(40)))
+    with pytest.raises(UsageError) as error:
+        saccade.train("luong", data=tmp_path / "pairs.tsv", out=tmp_path / "run", quiet=True, **keys)
+    assert str(error.value).startswith(told)
+    assert not (tmp_path / "run").exists()
