@@ -21,8 +21,8 @@ from saccade.readers.text import Reader
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import Output
 from saccade.task import Corpus, Kinds, Task
-from saccade.training.config import Config as TrainConfig
 from saccade.training.settings import Settings
+from saccade.training.train_config import Config as TrainConfig
 from saccade.view.trace import Trace, check_trace
 from saccade.writers.writer import Options, Prediction
 from tests import made_tasks
