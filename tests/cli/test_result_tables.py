@@ -30,7 +30,7 @@ def cells(metric: str, values: list[float | None], minutes: list[float]) -> list
         ("macro_f1", 100, 2),
         ("bleu", 1, 2),
         ("auc", 1, 4),
-        ("mae", 1, 3),
+        ("mae", 1, 4),
         ("loss", 1, 4),
     ],
 )
@@ -54,7 +54,7 @@ def test_of_many_seeds_the_least_and_the_most_are_told() -> None:
 
 def test_the_terminal_has_the_same_numbers() -> None:
     told = result_tables.text("t", grid("exact_match"), [Line(ROW, SHARES, [1.0, 2.0, 6.0], "nrefs:1|tok:13a")])
-    assert "exact %, mean ± sd" in told
+    assert "exact match %, mean ± sd" in told
     line = "A 3 of 4 72.53 ± 2.41 75.12 70.34 – 72.13 3.0 70.1"
     assert told.splitlines()[3].split() == line.split()
     assert told.endswith("nrefs:1|tok:13a")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from saccade import config
+from saccade import config, recipes, systems
 from saccade.cli import verbs
 from saccade.data.known import known
-from saccade.training.settings import resolve
+from saccade.training.settings import kinds, resolve
 from saccade.view.trace_file import load
 from saccade.writers import text
 
@@ -124,7 +124,7 @@ WRITTEN = {"exact_match": 0.0625, "loss": 1.2345}
 @pytest.mark.parametrize(
     ("part", "cells"),
     [
-        (LABELED, {"accuracy": "81.25%", "macro-F1": "0.7654", "loss": "0.5432", "calibration error": "0.0321"}),
+        (LABELED, {"accuracy": "81.25%", "macro-F1": "76.54%", "loss": "0.5432", "calibration error": "0.0321"}),
         ({"auc": 0.9, "instance_auc": 0.875}, {"AUC": "0.9000", "instance AUC": "0.8750"}),
         (
             {"accuracy": 0.8125, "chance": 0.2, "loss": -0.0},
@@ -290,7 +290,7 @@ def test_listings(verb: str, place: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_systems_are_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     for entry in json.loads(here("systems --json", capsys).out):
-        assert all(entry[key] for key in ("paper", "reads", "attends", "writes")), entry
+        assert all(entry[key] for key in ("paper", "reads", "attends", "writes", "reader", "writer")), entry
 
 
 def test_data_is_where_it_is_said_to_be(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,13 +334,44 @@ def test_data_sample(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert own.out == "axa\ta-x\naya\ta-y\n"
 
 
+def test_systems_name_their_reader_and_writer(capsys: pytest.CaptureFixture[str]) -> None:
+    for entry in json.loads(here("systems --json", capsys).out):
+        module = systems.load(entry["name"])
+        assert (entry["reader"], entry["writer"]) == (module.READS, module.WRITES)
+    shown = here("systems", capsys).out
+    assert [line.split() for line in shown.split("gpt2\n")[1].splitlines()[4:6]] == [
+        ["reader", "text"],
+        ["writer", "continuation"],
+    ]
+
+
+@pytest.mark.parametrize("name", ["dates", "gat-cora", "gpt2", "transformer"])
+def test_config_has_the_sections_that_the_system_uses_each_with_a_heading(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = here(f"config {name}", capsys).out
+    headed = re.findall(r"\n# .*\n\[(\w+)\]\n", shown)
+    assert headed == [section for section in tomllib.loads(shown) if section != "system"]
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_config_says_what_differs_from_the_defaults(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever puts all the defaults that are told into the place of the values has a plain config of each section."""
+    shown = here(f"config {name}", capsys).out
+    plain = tomllib.loads(re.sub(r"(?m)^(\w+) = .*  # default: (.*)$", r"\1 = \2", shown))
+    for section, kind in kinds(plain["system"], plain["data"]["name"]).items():
+        own = {field: default for field, _, default, _ in config.described(kind) if default is not None}
+        assert {key: plain[section][key] for key in own} == json.loads(json.dumps(own)), section
+
+
 def test_config_is_a_recipe_with_meanings(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("dates", "run"):
         answer = here(f"config {name} train.steps=77", capsys)
         table = tomllib.loads(answer.out)
         assert table == json.loads(here(f"config {name} train.steps=77 --json", capsys).out)
         assert table["train"]["steps"] == 77
-        assert "# Number of updates." in answer.out
+        assert "# Number of updates.\nsteps = 77  # default: 1000\n" in answer.out
+        assert "weight_decay = 0.0\n" in answer.out  # which is the default
         Path("mine.toml").write_text(answer.out)
         assert here("config mine.toml", capsys).out == answer.out
 

@@ -11,7 +11,14 @@ from sklearn.model_selection import cross_val_score
 from saccade.errors import SaccadeError
 from saccade.estimators import AttentionMILClassifier
 
-SMALL: dict[str, Any] = {"widths": (16,), "hidden": 8, "dropout": 0.0, "steps": 150, "rate": 1e-2, "batch": 60}
+SMALL: dict[str, Any] = {
+    "hidden_sizes": (16,),
+    "attention_size": 8,
+    "dropout": 0.0,
+    "steps": 150,
+    "learning_rate": 1e-2,
+    "batch_size": 60,
+}
 
 
 def bags(count: int = 40) -> tuple[list[np.ndarray], np.ndarray]:
@@ -46,7 +53,7 @@ def test_the_seed_decides_and_nothing_else() -> None:
     other = clone(AttentionMILClassifier(**SMALL)).fit(X, y).predict_proba(X)
     assert np.array_equal(one, other)
     assert torch.equal(before, torch.random.get_rng_state())  # whoever calls keeps his own chance
-    third = AttentionMILClassifier(**{**SMALL, "seed": 1}).fit(X, y).predict_proba(X)
+    third = AttentionMILClassifier(**{**SMALL, "random_state": 1}).fit(X, y).predict_proba(X)
     assert not np.array_equal(one, third)
 
 
@@ -79,7 +86,7 @@ def test_what_cannot_be_asked_is_told() -> None:
     with pytest.raises(SaccadeError, match="pool: expected"):
         AttentionMILClassifier(pool="none").fit(X, y)
     estimator = AttentionMILClassifier(**{**SMALL, "pool": "mean", "steps": 5}).fit(X, y)
-    with pytest.raises(SaccadeError, match="weighs nothing"):
+    with pytest.raises(SaccadeError, match="has no attention"):
         estimator.weights(X)
     with pytest.raises(SaccadeError, match="expected 3 features"):
         estimator.predict([np.zeros((2, 4))])

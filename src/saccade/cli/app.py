@@ -389,7 +389,7 @@ def export(
 
 @app.command()
 def systems(json: Json = False) -> None:
-    """List the systems: what each reads, attends to and writes."""
+    """List the systems: paper, what each reads, attends to and writes, its reader and its writer."""
     from saccade.cli import listings
 
     listings.systems(machine=json)
@@ -409,7 +409,10 @@ def config(
     words: Words = None,
     json: Json = False,
 ) -> None:
-    """Show every setting of a recipe or run with its value and meaning, as TOML: saccade config dates > my.toml."""
+    """Show every setting of a recipe or run with its value, meaning and default, as TOML: saccade config dates > my.toml.
+
+    Sections: model, data, tokens, reader, writer, train, search; a system has those that it uses.
+    """
     from saccade.cli import listings
 
     listings.config(name, words or [], machine=json)

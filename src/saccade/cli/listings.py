@@ -18,6 +18,16 @@ from saccade.data import known
 from saccade.inputs import amount
 from saccade.view.output.display_text import visible
 
+SECTIONS = {
+    "model": "The model: sizes, attention, dropout.",
+    "data": "The data set, or files of your own.",
+    "tokens": "How text becomes tokens.",
+    "reader": "How inputs are read.",
+    "writer": "How targets are read, what is optimized, and which metric chooses the best checkpoint.",
+    "train": "Training: length, batches, optimizer, learning rate, validation, checkpoints, device.",
+    "search": "How outputs are searched for once the model is trained.",
+}
+
 
 def systems(*, machine: bool) -> None:
     """All systems, as the sentence each of them is."""
@@ -26,7 +36,7 @@ def systems(*, machine: bool) -> None:
         print(json.dumps(found))
     for entry in found if not machine else []:
         print(entry["name"])
-        for key in ("paper", "reads", "attends", "writes"):
+        for key in ("paper", "reads", "attends", "writes", "reader", "writer"):
             print(f"  {key:8} {entry.get(key, '')}")
 
 
@@ -56,7 +66,7 @@ def tables(*, machine: bool) -> None:
 
 
 def config(name: str, words: Sequence[str], *, machine: bool) -> None:
-    """The resolved settings, as TOML whose comments say what each key means."""
+    """The resolved settings by section, as TOML: comments say what each key means, and the default where it is another."""
     from saccade.training.settings import base, kinds, resolve
 
     run = Path(name) / "config.toml"
@@ -68,12 +78,19 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
     streams.as_utf8()
     print(f'system = "{settings.system}"')
     for section, kind in kinds(settings.system, settings.dataset).items():
-        print(f"\n[{section}]")
+        print(f"\n# {SECTIONS[section]}\n[{section}]")
         if section == "data":
             print(f'name = "{settings.dataset}"')
-        meanings = {field: line for field, _, _, line in configs.described(kind)}
-        for field, line in meanings.items():
-            print(f"# {line}\n{configs.write({field: table[section][field]})}", end="")
+        for field, _, default, line in configs.described(kind):
+            value = table[section][field]
+            print(f"# {line}\n{field} = {configs.word(value)}{_departure(value, default)}")
+
+
+def _departure(value: Any, default: Any) -> str:
+    """What the default is, behind a value that is another."""
+    if default is None or configs.word(value) == configs.word(default):
+        return ""
+    return f"  # default: {configs.word(default)}"
 
 
 def data(data_dir: str | None, *, machine: bool) -> None:

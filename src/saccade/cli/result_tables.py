@@ -5,32 +5,24 @@ from pathlib import Path
 from statistics import fmean
 
 from saccade.errors import DataError
+from saccade.evaluation.metrics import metric as known_metric
 from saccade.experiments.table import Grid, Line
 from saccade.inputs import require_regular
 from saccade.training import durable_files
 
-# A metric's name, by how much it is multiplied and how many digits follow the point.
-METRICS = {"bleu": ("BLEU", 1, 2), "chrf": ("chrF", 1, 2), "exact": ("exact %", 100, 2)}
-METRICS |= {"accuracy": ("accuracy %", 100, 2), "macro_f1": ("macro-F1", 100, 2), "auc": ("AUC", 1, 4)}
-METRICS |= {"mae": ("mean absolute error", 1, 3), "mrr": ("mean reciprocal rank", 1, 4)}
-
-
 MANY = 10  # seeds that are not listed one by one
 
 
-def _manner(grid: Grid) -> tuple[str, int, int]:
-    return METRICS.get(grid.metric, (grid.metric, 1, 4))
-
-
 def metric(grid: Grid) -> str:
-    """The metric's name."""
-    return _manner(grid)[0]
+    """The metric's name, and what its values are counted in."""
+    shown = known_metric(grid.metric)
+    return f"{shown.label} {shown.unit}".rstrip()
 
 
 def number(grid: Grid, value: float) -> str:
-    """A value of the metric."""
-    _, scale, digits = _manner(grid)
-    return f"{scale * value:.{digits}f}"
+    """A value of the metric, without its unit."""
+    shown = known_metric(grid.metric)
+    return shown.show(value).removesuffix(shown.unit)
 
 
 def _header(grid: Grid, lines: Sequence[Line]) -> list[str]:

@@ -48,7 +48,7 @@ METRICS = {
         Metric("mrr", "mean reciprocal rank"),
         _share("recall_10", "recall@10"),
         _share("recall_100", "recall@100"),
-        Metric("macro_f1", "macro-F1"),
+        _share("macro_f1", "macro-F1"),
         Metric("auc", "AUC"),
         Metric("instance_auc", "instance AUC"),
         Metric("mae", "mean absolute error", higher=False),
