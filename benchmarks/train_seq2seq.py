@@ -292,10 +292,11 @@ def main() -> None:
         speed, best = {}, max(best, peak())
         for name, taken in times.items():
             batches, middle = batches_of(kind, name), statistics.median(taken)
-            tokens, padded = sum(int(batch.target.lengths.sum()) for batch in batches), sum(batch.target.numel() for batch in batches)
+            tokens = sum(int(batch.target.lengths.sum()) for batch in batches)
+            places = sum(batch.target.tokens.numel() for batch in batches)
             rate = sum(map(work, batches)) / middle
             speed[name] = tokens / middle
-            told = f"{tokens / middle:,.0f} target tokens per second, {1 - tokens / padded:.1%} padding"
+            told = f"{tokens / middle:,.0f} target tokens per second, {1 - tokens / places:.1%} padding"
             print(
                 f"{kind:38} {name}: {told}, {rate:.0f} GFLOP/s, {rate / best:.0%} of a large product's",
                 flush=True,

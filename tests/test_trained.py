@@ -56,7 +56,7 @@ def texts(predictions: list[saccade.Prediction]) -> list[str]:
 
 
 def same(one: saccade.Prediction, other: saccade.Prediction) -> bool:
-    return one.text == other.text and one.log_prob == pytest.approx(other.log_prob, abs=1e-5)
+    return bool(one.text == other.text and one.log_prob == pytest.approx(other.log_prob, abs=1e-5))
 
 
 def test_a_text_gives_a_prediction_and_a_list_gives_a_list(opened: Open) -> None:
@@ -319,7 +319,7 @@ def reversed_letters(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
     """Trained by the words of Python."""
     folder = tmp_path_factory.mktemp("train")
     (folder / "pairs.tsv").write_text("".join(f"ab{n}\t{n}ba\n" for n in range(40)))
-    return saccade.train(
+    model: TrainedModel = saccade.train(
         "luong",
         data=folder / "pairs.tsv",
         out=folder / "run",
@@ -332,13 +332,14 @@ def reversed_letters(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
         writer={"label_smoothing": 0.1, "metric": "bleu"},
         search={"max_length": 9},
     )
+    return model
 
 
 def test_training_takes_the_words_of_the_command_line_as_keywords(reversed_letters: TrainedModel) -> None:
     settings = reversed_letters.run.settings
     assert (settings.system, settings.dataset) == ("luong", "text_files")
     assert (settings.train.epochs, settings.train.batch_size, settings.train.learning_rate) == (2.0, 12, 1e-2)
-    assert (settings.model.hidden_size, settings.writer.label_smoothing, settings.search.max_length) == (8, 0.1, 9)
+    assert (settings.model.hidden_size, settings.writer.label_smoothing, reversed_letters.search().max_length) == (8, 0.1, 9)
     assert isinstance(reversed_letters.predict("ab3").text, str)
     assert "bleu" in reversed_letters.evaluate("valid")["all"]
 

@@ -7,6 +7,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -269,7 +270,8 @@ CHANGED = {
 def test_changed_data_is_refused_by_its_part(parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started(tmp_path)
     whole = Run.open(tmp_path).splits()
-    other = replace(whole, **{part: CHANGED[part](getattr(whole, part)) for part in parts})
+    changed: dict[str, Any] = {part: CHANGED[part](getattr(whole, part)) for part in parts}
+    other = replace(whole, **changed)
     monkeypatch.setattr(Run, "splits", lambda self: other)
     others = f", the {PARTS[parts[1]]} data, too" if parts[1:] else ""
     with pytest.raises(DataError, match=f"the {PARTS[parts[0]]} data has changed{others}; bring it back") as error:

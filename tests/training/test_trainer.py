@@ -210,11 +210,11 @@ def test_metrics_are_means_over_everything_predicted() -> None:
 
     def forward(batch: Batch) -> Output:
         nonlocal hits, count
-        output = real(batch)
+        output: Output = real(batch)
         hits, count = hits + int(output.metrics["hits"]), count + int(output.count)
         return output
 
-    one.model.forward = forward  # type: ignore[method-assign]
+    one.model.forward = forward
     report = next(one.steps())
     assert report.metrics == {"hits": pytest.approx(hits / count)}
     assert report.tokens == count
