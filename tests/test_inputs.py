@@ -34,7 +34,7 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "texts for vectors": ("texts.txt", lambda path: list(word_vectors._lines(path))),
     "a config": ("my.toml", lambda path: config.read(path)),
     "a page": ("page.md", lambda path: pages.check(path, "title")),
-    "a config of Marian": ("config.json", lambda path: importing.import_marian(path.parent, path.parent / "run")),
+    "a config of Marian": ("config.json", lambda path: importing.import_model(path.parent, path.parent / "run")),
     "pieces": ("source.spm", lambda path: sentencepiece.backend(path)),
 }
 

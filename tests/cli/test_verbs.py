@@ -20,7 +20,7 @@ from saccade.writers import text
 
 from .commands import EXAMPLES, SMALL, TRAIN, Answer, apart, here
 
-VERBS = ["train", "evaluate", "predict", "look", "systems", "recipes", "config", "doctor"]
+VERBS = ["train", "evaluate", "predict", "generate", "look", "systems", "recipes", "config", "doctor"]
 VERBS += ["data", "data show", "data get", "data sample", "vectors", "import", "export"]
 
 

@@ -1,4 +1,4 @@
-"""`torch.compile` takes `forward` of every system as one graph, and `torch.export` what it computes; but for those listed."""
+"""`torch.compile` takes `forward` of every system as one graph, `torch.export` what it computes; exemptions are listed."""
 
 import pytest
 import torch

@@ -1,13 +1,13 @@
-"""What `saccade generate` does: a text goes on from a prompt, and is written while it is decided."""
+"""What `saccade generate` does: a text goes on from a prompt, and is printed while it is decided."""
 
 import json
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from saccade.cli import streams, verbs
 from saccade.errors import UsageError
-from saccade.search.config import MOST, SAMPLING
+from saccade.search.config import MOST
 from saccade.trained import TrainedModel
 
 
@@ -18,50 +18,45 @@ def generate(
     *,
     count: int,
     max_length: int | None,
-    sampling: dict[str, Any],
+    sampling: Mapping[str, Any],
     device: str,
     machine: bool,
 ) -> None:
-    """Print the prompt and what it goes on with, as often as asked for; the seeds of the texts follow each other."""
+    """Print the prompt and what it goes on with; several texts are drawn with seeds that follow each other."""
     if count > MOST:
         raise UsageError(f"--n: expected at most {MOST}, got {count}; ask for fewer")
     model = verbs.opened_model(path, which, device)
     if not model.task.writer.SEARCHES:
         raise UsageError(f"{path}: expected a run that writes text, got {model.system}; use saccade predict")
-    search = search_of(model, max_length, sampling)
-    seed = model.search(**search).seed
+    search = search_of(model, count, max_length, sampling)
     streams.as_utf8()
     for number in range(count):
-        one = {**search, "seed": seed + number} if search["method"] == "sample" else search
+        own = {**search, "seed": search["seed"] + number} if "seed" in search else search
         if machine:
-            text = "".join(model.stream(prompt, **one))
-            print(json.dumps({"prompt": prompt, "text": text, "seed": one.get("seed")}), flush=True)
+            facts = {"prompt": prompt, "text": "".join(model.stream(prompt, **own))}
+            print(json.dumps(facts | ({"seed": own["seed"]} if "seed" in own else {})), flush=True)
         else:
-            _stream(model, prompt, one)
+            _print(model, prompt, own, first=number == 0)
 
 
-def search_of(model: TrainedModel, max_length: int | None, sampling: dict[str, Any]) -> dict[str, Any]:
-    """What the options make of the run's search: a language model samples, others write the best text unless asked to."""
-    own = model.run.settings.search
+def search_of(model: TrainedModel, count: int, max_length: int | None, sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """What the options change in the run's search: to ask for several texts, or for how to sample, is to sample."""
     given = {key: value for key, value in sampling.items() if value is not None}
-    samples = given or (own is not None and own.method == "sample") or hasattr(model.task.writer, "corpus")
-    lengths = {} if max_length is None else {"max_length": max_length}
-    return {"method": "sample" if samples else "greedy", **given, **lengths}
+    changes: dict[str, Any] = {"method": "sample", **given} if given or count > 1 else {}
+    if max_length is not None:
+        changes["max_length"] = max_length
+    search = model.search(**changes)
+    return {**changes, "seed": search.seed} if search.method == "sample" else changes
 
 
-def _stream(model: TrainedModel, prompt: str, search: dict[str, Any]) -> None:
-    """The prompt and each piece as it comes; whatever ends it ends the line, too."""
-    goes_on = hasattr(model.task.writer, "corpus")
-    begun = False
+def _print(model: TrainedModel, prompt: str, search: Mapping[str, Any], *, first: bool) -> None:
+    """One text, each piece as soon as it is there; whatever ends it ends its line, too."""
+    pieces = model.stream(prompt, **search)  # what is wrong with the prompt is told before anything is printed
+    if not first:
+        print()
     try:
-        for piece in model.stream(prompt, **search):
-            if not begun:
-                print(prompt, end="" if goes_on else "\n", flush=True)
-            begun = True
+        print(prompt if model.task.writer.CONTINUES else "", end="", flush=True)
+        for piece in pieces:
             print(piece, end="", flush=True)
     finally:
-        if begun:
-            print(flush=True)
-
-
-__all__ = ["SAMPLING", "generate", "search_of", "sys"]
+        print(flush=True)

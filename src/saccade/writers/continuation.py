@@ -86,7 +86,7 @@ class RandomWindows:
 class Writer(text.Writer):
     """Writes on from prompts, which the reader reads with the same tokenizer."""
 
-    PREDICTED = False
+    CONTINUES, PREDICTED = True, False
     config: Config  # type: ignore[assignment]
 
     @staticmethod
