@@ -83,11 +83,8 @@ def marian() -> Any:
     transformers.logging.set_verbosity_error()
     made = transformers.MarianMTModel(transformers.MarianConfig(**their_config(CONFIG, VOCABULARY, VOCABULARY, 512)))
     given = their_tensors(model())
-    shared = given["model.shared.weight"]
-    tied = dict.fromkeys(
-        ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"), shared
-    )
-    missing = made.load_state_dict({**given, **tied}, strict=False)
+    sides = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
+    missing = made.load_state_dict({**given, **dict.fromkeys(sides, given["model.shared.weight"])}, strict=False)
     assert not missing.unexpected_keys, missing
     return made.eval()
 
@@ -188,8 +185,7 @@ def work(sources: list[list[int]], beam: int) -> float:
     network = 2 * width * hidden
     read = layers * (6 * width**2 + network)
     written = layers * (6 * width**2 + network) + width * VOCABULARY.size
-    total: float = 2e-9 * (sum(map(len, sources)) * read + len(sources) * WRITTEN * beam * written)
-    return total
+    return 2e-9 * (sum(map(len, sources)) * read + len(sources) * WRITTEN * beam * written)
 
 
 def main() -> None:

@@ -1,9 +1,8 @@
-"""A task: predictions in their order whatever the batches, scores in one pass, looks with their places."""
+"""Texts through a task: read in windows, batches and pieces, each as if it were alone; scores and looks in one pass."""
 
 import math
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from saccade import task as tasks
 from saccade.data.examples import Example, Splits
 from saccade.errors import DataError, InputError, UsageError
 from saccade.readers.text import Reader
-from saccade.task import Corpus, Kinds, Task
-from saccade.writers.text import Writer
+from saccade.task import Task
 from saccade.writers.writer import Options, Prediction
 from tests import made_tasks
-from tests.made_tasks import nothing, options, predictions, scene, settings
+from tests.made_tasks import nothing, options, predictions, scene
 
 SYSTEM = "bahdanau"
 SIZES = ("model.embedding_size=12", "model.hidden_size=16", "model.readout_size=8", "tokens.size=300")
@@ -180,8 +178,8 @@ def test_a_text_comes_piece_by_piece() -> None:
     assert any(len(list(task.stream(made, text, GREEDY, nothing))) > 1 for text in ("Haus am See", "alt", "See"))
     with pytest.raises(DataError, match="nothing to go on from"):
         task.stream(made, " ", GREEDY, nothing)
+    short = fitted("reader.max_length=6")
     with pytest.raises(DataError, match="12 tokens, at most 6"):
-        short = fitted("reader.max_length=6")
         short.stream(model(short), "x" * 12, GREEDY, nothing)
     labels = made_tasks.fitted("document_attention", [Example("a", "1"), Example("b", "2")])
     with pytest.raises(UsageError, match="expected a system that writes text"):
@@ -217,41 +215,7 @@ def test_examples_that_cannot_be_read_or_scored_are_named() -> None:
         assert error.value.exit_code == 3
 
 
-def test_a_corpus_without_lengths_of_targets_is_planned_by_its_inputs() -> None:
-    class Column:
-        lengths = np.array([3, 1, 2])
-
-        def batch(self, indices: Any) -> Any:
-            return [int(self.lengths[i]) for i in indices]
-
-    class Labels(Column):
-        lengths = np.zeros(0, dtype=np.int64)
-
-        def batch(self, indices: Any) -> Any:
-            return "labels"
-
-    for targets in (None, Labels()):
-        corpus = Corpus(Column(), targets)
-        assert corpus.lengths.tolist() == [3, 1, 2]
-        assert corpus.batch([2, 0]).input == [2, 3]
-        assert corpus.batch([2, 0]).target == (None if targets is None else "labels")
-    source = Corpus(Column()).batches(settings(SYSTEM, "train.batch_tokens=3").train)
-    assert sorted(size for _ in range(3) for size in source.next().input) == [1, 2, 3]
-
-
 # A task and its run
-
-
-def test_reader_and_writer_are_those_that_the_system_names(tmp_path: Path) -> None:
-    task = fitted()
-    assert Kinds.of(SYSTEM) == Kinds(Reader, Writer)
-    assert (type(task.reader), type(task.writer)) == (Reader, Writer)
-    task.save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"tokenizer.json", "target.tokenizer.json"}
-    again = Task.load(settings(SYSTEM, *SIZES), tmp_path)
-    assert again.sizes() == task.sizes()
-    made, given = model(task), texts(9)
-    assert predictions(again, made, given, GREEDY) == predictions(task, made, given, GREEDY)
 
 
 def test_what_cannot_be_learned_from_is_told_before() -> None:
@@ -260,12 +224,6 @@ def test_what_cannot_be_learned_from_is_told_before() -> None:
 
 
 # Scores
-
-
-def test_nothing_to_evaluate_is_told() -> None:
-    task = fitted()
-    with pytest.raises(DataError, match="expected examples to evaluate, got none"):
-        task.evaluate(model(task), [], GREEDY)
 
 
 def test_an_evaluation_carries_its_predictions_and_tells_how_far_it_is() -> None:

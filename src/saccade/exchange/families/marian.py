@@ -6,7 +6,7 @@ with </s>, which is 0; where writing starts from, the last id, is padding as wel
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -292,7 +292,7 @@ def _named(path: Path, config: MarianConfig, ids: Mapping[str, int], size: int) 
     """Those of a vocabulary of the source alone, where the config's are the target's: they are known by their names."""
     pad = ids.get("<pad>", config.pad_token_id)
     end, start = ids.get("</s>", config.eos_token_id), ids.get("<s>", pad)
-    own = MarianConfig(pad_token_id=pad, eos_token_id=end, decoder_start_token_id=start)
+    own = replace(config, pad_token_id=pad, eos_token_id=end, decoder_start_token_id=start)
     return _special(path, own, ids, size)
 
 
