@@ -19,11 +19,12 @@ from babel import Locale
 from dateparser.data.languages_info import language_locale_dict
 from dateparser.date import DateDataParser
 from kit import Report, arguments
-from saccade.training.trained import Trained
 
-from saccade.data.examples import Pair
+from saccade.data.examples import Example
 from saccade.data.sets.dates import Config, load
 from saccade.errors import SaccadeError
+from saccade.trained import TrainedModel
+from saccade.trained import load as load_run
 
 PEER = "dateparser"
 # Languages that dateparser names by their script.
@@ -35,13 +36,13 @@ Reader = Callable[[list[str]], list[str]]
 
 def ours(run: Path, texts: list[str]) -> list[str]:
     """The ISO dates that the model of a run writes for these sources."""
-    return _reader(run).predict(texts)
+    return [found.text for found in _reader(run).predict(texts)]
 
 
 @functools.cache
-def _reader(run: Path) -> Trained:
+def _reader(run: Path) -> TrainedModel:
     try:
-        return Trained.open(run)
+        return load_run(run)
     except SaccadeError as error:
         raise SystemExit(f"{error}; train one with: saccade train dates") from None
 
@@ -80,9 +81,9 @@ def _parser(locale: str, order: str) -> DateDataParser:
     return DateDataParser(languages=[SCRIPTS.get(locale, locale[:2])], settings=settings)
 
 
-def measure(read: Reader, pairs: Sequence[Pair]) -> tuple[float, float]:
+def measure(read: Reader, pairs: Sequence[Example]) -> tuple[float, float]:
     """The share of dates that are read right, and dates a second."""
-    sources = [pair.source for pair in pairs]
+    sources = [pair.input for pair in pairs]
     start = time.perf_counter()
     found = read(sources)
     seconds = time.perf_counter() - start
@@ -90,7 +91,7 @@ def measure(read: Reader, pairs: Sequence[Pair]) -> tuple[float, float]:
     return right / len(pairs), len(pairs) / seconds
 
 
-def compare(report: Report, groups: dict[str, list[Pair]], warm: list[str], run: Path) -> None:
+def compare(report: Report, groups: dict[str, list[Example]], warm: list[str], run: Path) -> None:
     """Both on the same dates, tagged and untagged; speed is told for each, and is foremost that of tagged dates."""
     theirs(warm)
     peer = {}
@@ -118,7 +119,7 @@ def main() -> None:
     test = splits.test[:QUICK] if options.quick else splits.test
     groups = {group: [pair for pair in test if pair.group == group] for group in ("tagged", "untagged")}
     report = Report()
-    compare(report, groups, [pair.source for pair in splits.valid], chosen.run)
+    compare(report, groups, [pair.input for pair in splits.valid], chosen.run)
     report.close(options.json)
 
 

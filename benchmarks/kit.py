@@ -10,9 +10,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 Run = Callable[[], object]
 LONG = 3.0  # seconds of a pass after which what came before it no longer matters
@@ -163,3 +164,25 @@ def tuned_part(name: str, quick: bool, threads: int) -> dict[str, float]:
     print("\n".join(lines), flush=True)
     ratios: dict[str, float] = json.loads(last)["ratios"]
     return ratios
+
+
+class InTurn:
+    """Batches that are taken in turn; a batch source for the trainer."""
+
+    epoch = 0
+
+    def __init__(self, batches: Sequence[Any]) -> None:
+        self.batches, self.taken = batches, 0
+
+    def next(self) -> Any:
+        self.taken += 1
+        return self.batches[(self.taken - 1) % len(self.batches)]
+
+    def state(self) -> dict[str, int]:
+        return {"taken": self.taken}
+
+    def restore(self, state: Mapping[str, int]) -> None:
+        self.taken = state["taken"]
+
+    def steps(self, epochs: float) -> int:
+        return round(epochs * len(self.batches))

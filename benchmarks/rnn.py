@@ -12,16 +12,16 @@ import functools
 import statistics
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import torch
-from kit import Report, apart, arguments, interleave
+from kit import InTurn, Report, apart, arguments, interleave
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.data.text import TextBatch
+from saccade.data.tensors import Batch, TextInput, TextTarget
+from saccade.data.tokenizers import START, learned_layout
 from saccade.systems.bahdanau import Config, Model
 from saccade.training.allocator import keep_pages
-from saccade.training.config import Config as TrainConfig
+from saccade.training.train_config import Config as TrainConfig
 from saccade.training.trainer import Trainer
 
 ROWS, STEPS, HIDDEN, WIDTH, VOCABULARY = 64, 16, 512, 256, 8000
@@ -39,10 +39,10 @@ class Loop(nn.Module):
         self.vector, self.output = nn.Linear(HIDDEN, 1, bias=False), nn.Linear(HIDDEN, VOCABULARY)
         self.hoisted = hoisted
 
-    def forward(self, batch: TextBatch) -> Tensor:
-        memory, hidden = self.reader(self.source(batch.source))
-        padding = (batch.source == 0)[:, None]
-        before = torch.cat((torch.ones_like(batch.target[:, :1]), batch.target[:, :-1]), 1)
+    def forward(self, batch: Batch) -> Tensor:
+        memory, hidden = self.reader(self.source(batch.input.tokens))
+        padding = (batch.input.tokens == 0)[:, None]
+        before = torch.cat((torch.ones_like(batch.target.tokens[:, :1]), batch.target.tokens[:, :-1]), 1)
         words, outputs = self.target(before), []
         keys = self.key(memory)
         for t in range(words.shape[1]):
@@ -52,30 +52,20 @@ class Loop(nn.Module):
             output, hidden = self.writer(torch.cat([context, words[:, t : t + 1]], -1), hidden)
             outputs.append(output)
         logits = self.output(torch.cat(outputs, 1))
-        return F.cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=0)
+        return F.cross_entropy(logits.flatten(0, 1), batch.target.tokens.flatten(), ignore_index=0)
 
 
-class Batches:
-    """Batches that are taken in turn; enough of a corpus for the trainer."""
-
-    def __init__(self, batches: list[TextBatch]) -> None:
-        self.batches = batches
-        self.lengths = np.ones(len(batches), dtype=np.int64)
-
-    def batch(self, indices: np.ndarray[tuple[int], np.dtype[np.int64]]) -> TextBatch:
-        return self.batches[int(indices[0])]
-
-
-def made(lengths: Tensor) -> TextBatch:
+def made(lengths: Tensor) -> Batch:
     """A batch of random tokens with these lengths (rows, 2)."""
     sides = []
     for side in lengths.t():
         tokens = torch.randint(4, VOCABULARY, (len(side), int(side.max())))
         sides += [tokens * (torch.arange(tokens.shape[1]) < side[:, None]), side]
-    return TextBatch(*sides)
+    source, read, target, written = sides
+    return Batch(TextInput(source, read), TextTarget(target, written, torch.full_like(written, START)))
 
 
-def sentences(count: int) -> list[TextBatch]:
+def sentences(count: int) -> list[Batch]:
     """Batches of 64 with lengths as in captions: about 13 words, sorted by the source as is usual."""
     source = (13 + 4.5 * torch.randn(count * ROWS)).clamp(4, 40).long()
     target = (source + 2 * torch.randn(len(source))).clamp(4, 40).long()
@@ -83,7 +73,7 @@ def sentences(count: int) -> list[TextBatch]:
     return [made(torch.stack((source, target), 1)[rows]) for rows in order.split(ROWS)]
 
 
-def textbook(model: nn.Module, batches: list[TextBatch]) -> Callable[[], object]:
+def textbook(model: nn.Module, batches: list[Batch]) -> Callable[[], object]:
     """One update after the other, as in the books; the batches in turn."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
     turn = iter(range(10**9))
@@ -97,10 +87,13 @@ def textbook(model: nn.Module, batches: list[TextBatch]) -> Callable[[], object]
     return step
 
 
-def ours(batches: list[TextBatch]) -> Callable[[], object]:
+def ours(batches: list[Batch]) -> Callable[[], object]:
     """The same model in the engine."""
-    model = Model(Config(embedding=WIDTH, hidden=HIDDEN, readout=0, directions=1), VOCABULARY, VOCABULARY)
-    trainer = Trainer(model, Batches(batches), TrainConfig(steps=10**9, max_tokens=1, rate=1e-3))
+    config, words = (
+        Config(embedding_size=WIDTH, hidden_size=HIDDEN, readout_size=0, directions=1),
+        learned_layout(VOCABULARY),
+    )
+    trainer = Trainer(Model(config, words, words), InTurn(batches), TrainConfig(steps=10**9, learning_rate=1e-3))
     steps = trainer.steps()
     return lambda: next(steps)
 
@@ -119,16 +112,16 @@ def contestants(kind: str, names: Sequence[str]) -> dict[str, Callable[[], objec
     return {name: functools.partial(lambda step: [step() for _ in batches], made[name]()) for name in names}
 
 
-def made_batches(kind: str) -> list[TextBatch]:
+def made_batches(kind: str) -> list[Batch]:
     """The batches of a case, the same in every process."""
     torch.manual_seed(0)
     return [made(torch.full((ROWS, 2), STEPS))] if kind == "full" else sentences(4)
 
 
-def tell(report: Report, name: str, times: dict[str, list[float]], batches: list[TextBatch]) -> None:
+def tell(report: Report, name: str, times: dict[str, list[float]], batches: list[Batch]) -> None:
     """Times, ratios and target tokens per second."""
     report.case(name, times)
-    tokens = sum(batch.tokens for batch in batches)
+    tokens = sum(int(batch.target.lengths.sum()) for batch in batches)
     told = ", ".join(f"{key} {tokens / statistics.median(part):,.0f}" for key, part in times.items())
     print(f"{'':38} target tokens per second: {told}", flush=True)
 

@@ -23,17 +23,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from kit import Report, apart, arguments
-from saccade.data.text import TextBatch, text_batch
+from kit import InTurn, Report, apart, arguments
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.data.batches import plan
-from saccade.data.picture_sets import multi30k
-from saccade.data.tokenizers import START
+from saccade.data.sets import multi30k
+from saccade.data.tensors import Batch, TextInput, TextTarget, padded
+from saccade.data.tokenizers import START, learned_layout
 from saccade.errors import DataError
 from saccade.systems.transformer import Config, Model
-from saccade.training.config import Config as TrainConfig
+from saccade.training.train_config import Config as TrainConfig
 from saccade.training.trainer import Trainer
 
 VOCABULARY, WIDTH, HIDDEN, HEADS, LAYERS, DROPOUT, SMOOTHING = 8000, 256, 1024, 8, 3, 0.1, 0.1
@@ -179,54 +179,45 @@ class Joey(nn.Module):
         return total
 
 
-def theirs(model: nn.Module, batches: list[TextBatch]) -> Callable[[], object]:
+def theirs(model: nn.Module, batches: list[Batch]) -> Callable[[], object]:
     """One update after the other."""
     optimizer = torch.optim.Adam(model.train().parameters(), lr=1e-4, betas=(0.9, 0.98), fused=True)
     turn = itertools.cycle(batches)
 
     def step() -> None:
         batch = next(turn)
-        before = torch.cat((torch.full_like(batch.target[:, :1], START), batch.target[:, :-1]), 1)
+        before = torch.cat((torch.full_like(batch.target.tokens[:, :1], START), batch.target.tokens[:, :-1]), 1)
         optimizer.zero_grad(set_to_none=True)
-        model(batch.source, before, batch.target).backward()
+        model(batch.input.tokens, before, batch.target.tokens).backward()
         optimizer.step()
 
     return step
 
 
-class Turn:
-    """Batches that are taken in turn; enough of a corpus for the trainer."""
-
-    def __init__(self, batches: list[TextBatch]) -> None:
-        self.batches = batches
-        self.lengths = np.ones(len(batches), dtype=np.int64)
-
-    def batch(self, indices: np.ndarray[tuple[int], np.dtype[np.int64]]) -> TextBatch:
-        return self.batches[int(indices[0])]
-
-
-def ours(batches: list[TextBatch]) -> Callable[[], object]:
+def ours(batches: list[Batch]) -> Callable[[], object]:
     """The engine's updates."""
     sizes: dict[str, Any] = {"encoder_layers": LAYERS, "decoder_layers": LAYERS, "dropout": DROPOUT}
-    config = Config(width=WIDTH, heads=HEADS, hidden=HIDDEN, attention_dropout=DROPOUT, **sizes)
-    settings = TrainConfig(steps=10**9, max_tokens=1, rate=1e-4, second_beta=0.98, smoothing=SMOOTHING)
-    steps = Trainer(Model(config, VOCABULARY, VOCABULARY), Turn(batches), settings).steps()
+    config = Config(hidden_size=WIDTH, num_heads=HEADS, intermediate_size=HIDDEN, attention_dropout=DROPOUT, **sizes)
+    settings = TrainConfig(steps=10**9, learning_rate=1e-4, beta2=0.98)
+    words = learned_layout(VOCABULARY)
+    steps = Trainer(Model(config, words, words), InTurn(batches), settings).steps()
     return lambda: next(steps)
 
 
-def made(lengths: Sequence[tuple[int, int]]) -> TextBatch:
+def made(lengths: Sequence[tuple[int, int]]) -> Batch:
     """A batch of random tokens of these lengths."""
     source, target = (
         [torch.randint(4, VOCABULARY, (length,)).tolist() for length in side] for side in zip(*lengths, strict=True)
     )
-    return text_batch(source, target)
+    first = torch.full((len(target),), START)
+    return Batch(TextInput(*padded(source)), TextTarget(*padded(target), first, SMOOTHING))
 
 
 def caption_lengths(count: int) -> list[tuple[int, int]]:
     """Source and target lengths of Multi30k in words, the end counted; drawn like them where the data is not there."""
     try:
         pairs = multi30k.load(multi30k.Config(source="de", target="en")).train[:count]
-        return [(len(pair.source.split()) + 1, len(pair.target.split()) + 1) for pair in pairs]
+        return [(len(pair.input.split()) + 1, len(pair.target.split()) + 1) for pair in pairs]
     except DataError:
         print("the data of Multi30k is not there: lengths are drawn")
         source = (12.4 + 4.2 * torch.randn(count)).clamp(3, 40).round().int()
@@ -244,7 +235,7 @@ def unsorted_batches(lengths: list[tuple[int, int]]) -> list[list[tuple[int, int
     return found[:-1]
 
 
-def batches_of(kind: str, name: str, count: int = 29_000) -> list[TextBatch]:
+def batches_of(kind: str, name: str, count: int = 29_000) -> list[Batch]:
     """The batches of a case, the same in every process."""
     torch.manual_seed(0)
     if kind == "full":
@@ -269,11 +260,12 @@ def build(kind: str, names: Sequence[str]) -> dict[str, Callable[[], object]]:
     return runs
 
 
-def work(batch: TextBatch) -> float:
+def work(batch: Batch) -> float:
     """Billions of operations in the products of a step, forward and backward, of tokens that are not padding."""
     read = LAYERS * (4 * WIDTH**2 + 2 * WIDTH * HIDDEN + 2 * STEPS * WIDTH)
     written = LAYERS * (8 * WIDTH**2 + 2 * WIDTH * HIDDEN + 4 * STEPS * WIDTH) + VOCABULARY * WIDTH
-    return 6e-9 * (int(batch.source_lengths.sum()) * read + batch.tokens * written)
+    total: float = 6e-9 * (int(batch.input.lengths.sum()) * read + int(batch.target.lengths.sum()) * written)
+    return total
 
 
 def peak() -> float:
@@ -300,10 +292,11 @@ def main() -> None:
         speed, best = {}, max(best, peak())
         for name, taken in times.items():
             batches, middle = batches_of(kind, name), statistics.median(taken)
-            tokens, padded = sum(batch.tokens for batch in batches), sum(batch.target.numel() for batch in batches)
+            tokens = sum(int(batch.target.lengths.sum()) for batch in batches)
+            places = sum(batch.target.tokens.numel() for batch in batches)
             rate = sum(map(work, batches)) / middle
             speed[name] = tokens / middle
-            told = f"{tokens / middle:,.0f} target tokens per second, {1 - tokens / padded:.1%} padding"
+            told = f"{tokens / middle:,.0f} target tokens per second, {1 - tokens / places:.1%} padding"
             print(
                 f"{kind:38} {name}: {told}, {rate:.0f} GFLOP/s, {rate / best:.0%} of a large product's",
                 flush=True,

@@ -20,11 +20,11 @@ from typing import Any
 
 import torch
 from kit import Report, apart, arguments
-from saccade.data.text import padded
-from saccade.exchange.marian import config_for, their_name
 
-from saccade.data.tokenizers import END, PAD, START
+from saccade.data.tensors import TextInput, padded
+from saccade.data.tokenizers import END, PAD, START, learned_layout
 from saccade.exchange.ct2 import specification
+from saccade.exchange.families.marian import their_config, their_tensors
 from saccade.layers.linear import at_rest
 from saccade.search import Config as SearchConfig
 from saccade.search import search
@@ -83,9 +83,8 @@ def marian() -> Any:
     transformers.logging.set_verbosity_error()
     made = transformers.MarianMTModel(transformers.MarianConfig(**their_config(CONFIG, VOCABULARY, VOCABULARY, 512)))
     given = their_tensors(model())
-    shared = given["model.shared.weight"]
-    tied = dict.fromkeys(("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"), shared)
-    missing = made.load_state_dict({**given, **tied}, strict=False)
+    sides = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
+    missing = made.load_state_dict({**given, **dict.fromkeys(sides, given["model.shared.weight"])}, strict=False)
     assert not missing.unexpected_keys, missing
     return made.eval()
 

@@ -85,7 +85,7 @@ def _unsigned(value: Any) -> Any:
 def test_every_config_of_a_run_is_read_back(tmp_path: Path) -> None:
     from saccade.training.settings import resolve
 
-    words = ["data.locales=en_US,de_DE", "train.rate=1e-30", "search.length_penalty=1e300", "train.momentum=0"]
+    words = ["data.locales=en_US,de_DE", "train.learning_rate=1e-30", "search.length_penalty=1e300", "train.beta1=0"]
     settings = resolve({"system": "bahdanau", "data": {"name": "dates"}}, words)
     path = tmp_path / "config.toml"
     path.write_text(config.write(settings.table()), encoding="utf-8")

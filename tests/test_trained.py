@@ -14,7 +14,7 @@ import saccade
 from saccade import systems
 from saccade.data.examples import Bag, Example, Picture
 from saccade.errors import DataError, UnknownName, UsageError
-from saccade.search.config import MOST
+from saccade.search.search_config import MOST
 from saccade.trained import TrainedModel
 from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import Quiet

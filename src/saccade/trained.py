@@ -11,7 +11,7 @@ from saccade.data.examples import PARTS, Example, Splits
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import Evaluation
 from saccade.search import Config as SearchConfig
-from saccade.search.config import MOST
+from saccade.search.search_config import MOST
 from saccade.task import Kinds, Task
 from saccade.training.bad_examples import usable
 from saccade.training.run import Run, Which
@@ -70,12 +70,14 @@ class TrainedModel:
     def search(self, n_best: int = 1, **given: Any) -> SearchConfig:
         """The run's search with these changes; more than one output takes a beam."""
         table = {**config.plain(self.run.settings.search or SearchConfig()), **given}
+        if n_best > MOST:
+            raise UsageError(f"n_best: expected at most {MOST}, got {n_best}; ask for fewer")
         if n_best > 1:
             table["n_best"] = n_best
             if table["method"] == "greedy" and "method" not in given:
                 table["method"] = "beam"
             if "beam" not in given:  # a beam that was asked for stays, and what it is too narrow for is told
-                table["beam"] = max(table["beam"], min(n_best, MOST))
+                table["beam"] = max(table["beam"], n_best)
         search = config.build(SearchConfig, table, "search")
         search.heed(given)
         return search

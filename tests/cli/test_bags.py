@@ -9,7 +9,10 @@ from PIL import Image
 
 from .commands import here
 
-SMALL = "model.hidden_sizes=[8] model.attention_size=4 model.dropout=0.0 train.steps=80 train.learning_rate=0.02 train.batch_tokens=40 train.threads=1"
+SMALL = (
+    "model.hidden_sizes=[8] model.attention_size=4 model.dropout=0.0 train.steps=80 "
+    "train.learning_rate=0.02 train.batch_tokens=40 train.threads=1"
+)
 
 
 def table(path: Path, labeled: bool = True) -> None:
@@ -35,7 +38,7 @@ def test_bags_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     told = json.loads(here(f"evaluate {run} --json", capsys).out)["scores"]["all"]
     assert (told["examples"], told["accuracy"]) == (30, 1.0)
     assert told["instance_auc"] == 1.0
-    assert "instance AUC 1.0000" in here(f"evaluate {run} --data bags.csv", capsys).out
+    assert "instance AUC" in here(f"evaluate {run} --data bags.csv", capsys).out
     table(Path("new.csv"), labeled=False)
     Path("in.txt").write_text("new.csv#1\n\nnew.csv#2\ntest#3\n")
     assert here(f"predict {run} in.txt", capsys).out.split("\n") == ["yes", "", "no", "yes", ""]
@@ -71,7 +74,11 @@ def test_features_are_known_by_their_names(run: Path, capsys: pytest.CaptureFixt
         ("predict {run} in.txt", 3, "in.txt:3: test#30: expected test#0 to test#29"),
         ("look {run} none.csv", 3, "none.csv: cannot be read"),
         ("train attention_mil --out x", 2, "data.train: expected bags"),
-        ("train attention_mil data.name=files data.train=a.tsv --out x", 2, "expected bags (data.train=bags.csv"),
+        (
+            "train attention_mil data.name=text_files data.train=a.tsv --out x",
+            2,
+            "expected examples of bag (data.train=bags.csv",
+        ),
         ("train musk1 data.fold=99", 2, "data.fold: expected 0 to 49, got 99"),
         ("evaluate {run} --lengths", 2, "reads texts"),
     ],

@@ -143,7 +143,7 @@ VALUES += [
     "run",
     "\ud800",
     "x" * 300,
-    "files",
+    "text_files",
 ]
 JUNK = [
     "axa",

@@ -8,7 +8,10 @@ import pytest
 from .commands import here
 
 NAMES = [f"p{number}" for number in range(24)]
-SMALL = "model.hidden_size=4 model.num_heads=2 model.dropout=0.1 train.steps=60 train.learning_rate=0.05 train.valid_every=20 train.threads=1"
+SMALL = (
+    "model.hidden_size=4 model.num_heads=2 model.dropout=0.1 train.steps=60 train.learning_rate=0.05 "
+    "train.valid_every=20 train.threads=1"
+)
 
 
 @pytest.fixture
@@ -21,7 +24,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     (tmp_path / "nodes.csv").write_text("\n".join(["id,label,split,a,b", *rows]) + "\n")
     edges = [f"{name},{NAMES[(i + 2) % 24]}" for i, name in enumerate(NAMES)]
     (tmp_path / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
-    answer = here(f"train gat data.name=graphs data.nodes=nodes.csv data.edges=edges.csv {SMALL}", capsys)
+    answer = here(f"train gat data.name=graph_files data.nodes=nodes.csv data.edges=edges.csv {SMALL}", capsys)
     assert answer.code == 0, answer.err
     return tmp_path / "runs" / "gat"
 
@@ -49,13 +52,16 @@ def test_a_graph_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) ->
         ("evaluate {run} --lengths", 2, "reads texts"),
         ("look {run} p10 --to de", 2, "expected a run that writes several languages"),
         ("look {run} nobody", 2, "unknown node 'nobody'; known: p0"),
-        ("translate {run}", 2, "says labels"),
-        ("compare {run} {run}", 2, "says labels"),
-        ("data sample {run}/config.toml", 2, "a graph"),
-        ("train gat data.name=files data.train=my.tsv --out x", 2, "expected a graph (data.nodes=nodes.csv"),
+        ("translate {run}", 2, "writes text"),
+        ("compare {run} {run}", 2, "writes text"),
+        ("train gat data.name=text_files data.train=my.tsv --out x", 2, "expected examples of node (data.nodes=nodes.csv"),
         ("train gat data.train=my.tsv --out x", 2, "unknown key in [data]"),
         ("train gat --out x", 2, "expected two CSV files"),
-        ("train bahdanau data.name=graphs data.nodes=a data.edges=b", 2, "expected texts (data.train=my.tsv"),
+        (
+            "train bahdanau data.name=graph_files data.nodes=a data.edges=b",
+            2,
+            "expected examples of text (data.train=my.tsv",
+        ),
         ("train bag_of_words data.train=my.tsv model.features=binary model.hidden_size=4", 2, "model.hidden_size: binary"),
         ("train sst2-attention data.fold=10", 2, "data.fold: expected 0 to 9, got 10"),
     ],
@@ -69,11 +75,13 @@ def test_what_cannot_be_done(command: str, code: int, words: str, run: Path, cap
 def test_a_graph_without_features_or_judges_is_told(tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bare.csv").write_text("id,label\np0,x\np1,y\n")
     (tmp_path / "few.csv").write_text("source,target\np0,p1\n")
-    answer = here("train gat data.name=graphs data.nodes=bare.csv data.edges=few.csv --out bare", capsys)
+    answer = here("train gat data.name=graph_files data.nodes=bare.csv data.edges=few.csv --out bare", capsys)
     assert answer.code == 3
     assert "at least one column of features" in answer.err
     (tmp_path / "full.csv").write_text("id,label,a\np0,x,1\np1,y,2\n")
-    command = "train gat data.name=graphs data.nodes=full.csv data.edges=few.csv train.steps=2 train.threads=1 --out full"
+    command = (
+        "train gat data.name=graph_files data.nodes=full.csv data.edges=few.csv train.steps=2 train.threads=1 --out full"
+    )
     assert here(command, capsys).code == 0
     answer = here("evaluate full", capsys)
     assert answer.code == 3

@@ -14,7 +14,8 @@ LINES = "".join(
     f"a {word} film {i}\t{'positive' if WORDS.index(word) < 3 else 'negative'}\n" for i in range(8) for word in WORDS
 )
 SMALL = (
-    "tokens.kind=word model.embedding_size=12 model.hidden_size=8 model.dropout=0 train.steps=40 train.batch_tokens=400 train.learning_rate=0.05 "
+    "tokens.kind=word model.embedding_size=12 model.hidden_size=8 model.dropout=0 train.steps=40 "
+    "train.batch_tokens=400 train.learning_rate=0.05 "
     "train.valid_every=20 train.threads=1"
 )
 
@@ -33,8 +34,8 @@ def test_a_run_with_labels_by_every_verb(run: Path, capsys: pytest.CaptureFixtur
     assert told["scores"]["all"]["accuracy"] == 1.0
     assert told["confusion"] == {"labels": ["negative", "positive"], "counts": [[24, 0], [0, 24]]}
     shown = here(f"evaluate {run} --lengths", capsys).out
-    assert "100.00% right" in shown
-    assert "negative  positive  (across: what it said)" in shown
+    assert "accuracy 100.00%" in shown
+    assert "negative  positive  (confusion matrix; across: predicted)" in shown
     (run.parent / "in.txt").write_text("a great film 3\n\nawful\n")
     lines = here(f"predict {run} {run.parent / 'in.txt'}", capsys).out.splitlines()
     assert (len(lines), lines[0], lines[2]) == (3, "positive", "negative")
@@ -107,7 +108,7 @@ def test_words_never_seen_are_read_by_their_letters(
     answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 reader.spelling=2 --out run", capsys)
     assert answer.code == 0, answer.err
     found = len(json.loads((tmp_path / "run" / "spelling.json").read_text()))
-    assert f"spelling: {found} runs of letters that at least 2 words have in common\n" in answer.err
+    assert f"spelling: {found} n-grams of letters that at least 2 words share\n" in answer.err
     (tmp_path / "in.txt").write_text("wonderous\nbeautiest\ndreading\nspited\n")
     assert here("predict run in.txt", capsys).out.split() == ["good", "good", "bad", "bad"]
 
@@ -128,7 +129,7 @@ def test_systems_that_read_words_whole_say_so(system: str, run: Path, capsys: py
 def test_labels_are_not_translated(command: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = here(command.format(run=run), capsys)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "says labels; use saccade predict" in answer.err
+    assert "expected a run that writes text, got document_attention; use saccade predict" in answer.err
 
 
 def test_mistakes_are_told_in_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,8 +151,8 @@ def test_mistakes_are_told_in_one_line(run: Path, capsys: pytest.CaptureFixture[
     )
 
 
-@pytest.mark.parametrize(("count", "head"), [(3, "a long na"), (10, "a lon…"), (13, "13 labels: too many")])
-def test_who_was_taken_for_whom_has_room_for_some_labels(count: int, head: str) -> None:
+@pytest.mark.parametrize(("count", "head"), [(3, "a long na"), (10, "a lon…"), (13, "13 labels: too large")])
+def test_a_confusion_matrix_has_room_for_some_labels(count: int, head: str) -> None:
     names = [f"a long name {number}" for number in range(count)]
     lines = confusion_matrix(names, [[i + j for j in range(count)] for i in range(count)])
     assert head in lines[0]
@@ -159,10 +160,10 @@ def test_who_was_taken_for_whom_has_room_for_some_labels(count: int, head: str) 
     assert max(map(len, lines[1:]), default=0) <= 100
 
 
-def test_a_line_is_what_is_true_and_a_column_what_was_said() -> None:
+def test_a_row_is_a_true_label_and_a_column_a_predicted_one() -> None:
     lines = confusion_matrix(["no", "yes"], [[1200, 3], [40, 5]])
     assert [line.split() for line in lines] == [
-        ["no", "yes", "(across:", "what", "it", "said)"],
+        ["no", "yes", "(confusion", "matrix;", "across:", "predicted)"],
         ["no", "1,200", "3"],
         ["yes", "40", "5"],
     ]

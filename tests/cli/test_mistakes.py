@@ -141,7 +141,10 @@ MISTAKES = [
     Mistake(
         "parallel files", NEW + "good.tsv,a.en", 3, ("a.en", "got 56 and 1", "fix: align the files"), written("a.en", b"a\n")
     ),
-    Mistake("data too long", NEW + "good.tsv reader.max_length=3", 3, ("4 tokens, at most 3", "set reader.max_length")),
+    Mistake(
+        "input data too long", NEW + "good.tsv reader.max_length=2", 3, ("3 tokens, at most 2", "set reader.max_length")
+    ),
+    Mistake("target too long", NEW + "good.tsv writer.max_length=3", 3, ("4 tokens, at most 3", "set writer.max_length")),
     Mistake("missing data to score", "evaluate run --data god.tsv", 3, ("god.tsv: no such file", "'good.tsv'")),
     Mistake("unknown data to get", "data get mnits", 2, ("data set 'mnits'", "did you mean 'mnist'?")),
     Mistake("unknown recipe to sample", "data sample datse", 2, ("'datse'", "did you mean 'dates'?")),
@@ -213,8 +216,8 @@ MISTAKES = [
         "tokenizer damaged",
         "evaluate run",
         3,
-        ("run/source.tokenizer.json: expected the file that the run was made with, got another one", "put it back"),
-        lambda place: halve(place / "run" / "source.tokenizer.json"),
+        ("run/tokenizer.json: expected the file that the run was made with, got another one", "put it back"),
+        lambda place: halve(place / "run" / "tokenizer.json"),
     ),
     Mistake(
         "tokenizer gone",
@@ -317,7 +320,7 @@ def test_debug_shows_the_traceback(place: Path) -> None:
     [
         "data.train=god.tsv",
         "data.train=good.tsv model.score=aditive",
-        "data.train=good.tsv reader.max_length=3",
+        "data.train=good.tsv reader.max_length=2",
         "data.train=",
     ],
 )

@@ -12,7 +12,7 @@ import sacrebleu
 
 from saccade.cli import translating
 from saccade.errors import UsageError
-from saccade.evaluation.text import paired_bootstrap
+from saccade.evaluation.text_scores import paired_bootstrap
 from saccade.trained import load as load_run
 from saccade.training.run import Run
 from saccade.view.trace_file import load
@@ -26,8 +26,10 @@ GROUPS = "".join(
     for group, text in (("de", f"{a}-{b}"), ("fr", f"{b}-{a}"), ("cs", f"{a}{a}"))
 )
 MANY = (
-    "train transformer data.train=many.tsv data.test=many.tsv writer.start=group writer.share_tokenizer=true writer.metric=bleu "
-    "model.hidden_size=8 model.num_heads=2 model.intermediate_size=8 model.encoder_layers=1 model.decoder_layers=1 train.steps=3 "
+    "train transformer data.train=many.tsv data.test=many.tsv writer.start=group writer.share_tokenizer=true "
+    "writer.metric=bleu "
+    "model.hidden_size=8 model.num_heads=2 model.intermediate_size=8 model.encoder_layers=1 "
+    "model.decoder_layers=1 train.steps=3 "
     "train.batch_tokens=400 train.threads=1 search.max_length=8 --out many"
 )
 
@@ -100,7 +102,7 @@ def test_several_languages_are_read_once(
     assert (unknown.code, unknown.err.count("\n")) == (2, 1)
     trained = load_run(many)
     calls: list[int] = []
-    model: Any = trained.model
+    model: Any = trained.module
     encode = model.encode
 
     def counted(source: Any, lengths: Any) -> Any:
@@ -108,8 +110,8 @@ def test_several_languages_are_read_once(
         return encode(source, lengths)
 
     monkeypatch.setattr(model, "encode", counted)
-    found = list(trained.task.predict(model, ["ax", "by"], trained.run.settings.search, groups=("de", "fr", "cs")))
-    assert [[one.group for one in best] for best in found] == [["de", "fr", "cs"]] * 2
+    found = trained.outputs(["ax", "by"], trained.options(["de", "fr", "cs"]))
+    assert [[one.group for one in best] for _, best in found] == [["de", "fr", "cs"]] * 2
     assert calls == [2]
 
 
@@ -125,24 +127,24 @@ def test_one_of_several_languages_is_looked_at(many: Path, capsys: pytest.Captur
 
 def test_reading_and_writing_are_looked_at_by_name(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = here("look many ax --to de --no-color --width 120", capsys).out
-    assert "layer 1 · mean of 2 heads · down: target (characters) · across: source (characters)" in plain
+    assert "layer 1 · mean of 2 heads · down: output (characters) · across: input (characters)" in plain
     assert 'shown: layer 1; there are also "layer 1, written", "layer 1, read" (--look NAME' in plain
     read = here(
         ["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", "layer 1, read", "--head", "1"],
         capsys,
     )
     assert read.code == 0, read.err
-    assert "layer 1, read · head 1 of 0–1 · down: source (characters) · across: source (characters)" in read.out
+    assert "layer 1, read · head 1 of 0–1 · down: input (characters) · across: input (characters)" in read.out
     written = here(
         ["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", "layer 1, written"], capsys
     )
-    assert "down: target (characters) · across: before (characters)" in written.out
+    assert "down: output (characters) · across: written (characters)" in written.out
     files = [word for suffix in ("svg", "png", "html", "trace") for word in ("-o", f"r.{suffix}")]
     assert here(["look", "many", "ax", "--to", "de", "--look", "layer 1, read", "--head", "1", *files], capsys).code == 0
     (scene,) = load(Path("r.trace")).scenes
-    assert scene.axes["before"].labels[0] == "<de>"
+    assert scene.axes["written"].labels[0] == "<de>"
     (look,) = (look for look in scene.looks if look.name == "layer 1, read")
-    assert (look.queries, look.keys, look.weights.shape) == ("source", "source", (2, 2, 2))
+    assert (look.queries, look.keys, look.weights.shape) == ("input", "input", (2, 2, 2))
     assert "layer 1, read" in Path("r.svg").read_text()
     assert '"first":{"look":"layer 1, read","head":1}' in Path("r.html").read_text()
     assert Path("r.png").read_bytes().startswith(b"\x89PNG")
@@ -158,12 +160,12 @@ def test_who_looks_nowhere_says_so_before_it_works(
     assert trained.code == 0
     assert "next: saccade evaluate blind\n" in trained.out
     assert "look" not in trained.out
-    with pytest.raises(UsageError, match="seq2seq looks nowhere: there is nothing to show"):
+    with pytest.raises(UsageError, match="seq2seq, as this run is configured, has no attention to show"):
         load_run("blind").look(["axa"])
     monkeypatch.setattr(Run, "model", lambda *ignored: pytest.fail("it was loaded"))
     answer = here("look blind axa", capsys)
-    told = "blind: expected a run with attention to show, but seq2seq, as this run is configured, weighs nothing"
-    assert (answer.code, answer.err) == (2, f"saccade: {told} against anything; see: saccade systems\n")
+    told = "blind: seq2seq, as this run is configured, has no attention to show; see: saccade systems"
+    assert (answer.code, answer.err) == (2, f"saccade: {told}\n")
 
 
 def test_weights_of_8_bits(many: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +253,7 @@ def test_runs_are_compared_by_length(place: Path, capsys: pytest.CaptureFixture[
 def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert here(f"{TRAIN} --out other train.seed=5 train.steps=2", capsys).code == 0
     sources = [line.split("\t")[0] for line in EXAMPLES.splitlines()]
-    texts = {name: load_run(name).predict(sources) for name in ("run", "other")}
+    texts = {name: [str(one) for one in load_run(name).predict(sources)] for name in ("run", "other")}
     references = [text.strip() or "nothing" for text in texts["run"]]  # so that there is something to choose between them
     Path("good.tsv").write_text("".join(f"{pair[0]}\t{pair[1]}\n" for pair in zip(sources, references, strict=True)))
     told = json.loads(here("compare run other --samples 50 --json", capsys).out)
@@ -275,7 +277,7 @@ def test_each_run_is_scored_by_what_it_writes(place: Path, capsys: pytest.Captur
     sources, references = zip(*(line.split("\t") for line in EXAMPLES.splitlines()), strict=True)
     expected = {}
     for name in ("two", "one"):
-        texts = load_run(name).predict(sources)
+        texts = [str(one) for one in load_run(name).predict(sources)]
         expected[name] = sacrebleu.corpus_bleu(texts, [list(references)], tokenize="char", force=True).score
     assert {name: row["bleu"] for name, row in told["runs"].items()} == pytest.approx(expected)
     assert expected["two"] != expected["one"]
@@ -328,4 +330,4 @@ def test_translating_can_be_interrupted(place: Path) -> None:
 
 def here_predicted(text: str) -> str:
     """What the run answers, as a line."""
-    return load_run("run").predict([text])[0] + "\n"
+    return load_run("run").predict(text).text + "\n"

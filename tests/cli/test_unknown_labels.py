@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from saccade.data.examples import PARTS
+
 from .commands import here
 
 
@@ -46,7 +48,7 @@ CASES: dict[str, tuple[str, str, Callable[[Path, str], None], str]] = {
     "folders of bags": ("attention_mil", "", pictures, "{}/z/2.png: label 'z' is in "),
     "pictures": ("se_resnet", "", pictures, "{}/z/2.png: label 'z' is in "),
     "pictures in a list": ("se_resnet", ".csv", listed, "{}.csv: row 4: label 'z' is in "),
-    "sets": ("deep_sets", ".tsv", numbers, "{}.tsv:3: expected a number to be said of the set, got '?'"),
+    "sets": ("deep_sets", ".tsv", numbers, "{}.tsv:3: expected a number as target, got '?'"),
 }
 
 
@@ -73,7 +75,8 @@ def test_nodes_are_told_by_their_row(part: str, tmp_path: Path, capsys: pytest.C
     words = f"data.nodes={nodes} data.edges={tmp_path / 'edges.csv'} train.steps=1 train.threads=1"
     answer = here(f"train gat {words} --out {tmp_path / 'run'}", capsys)
     assert (answer.code, answer.err.count("\n")) == (3, 1), answer.err
-    assert f"{nodes}: row 5: label 'z' is to be judged on, but no node to learn from has it" in answer.err
+    assert f"{nodes}: row 5: label 'z' is in the {PARTS[part]} data, but in no training example; " in answer.err
+    assert answer.err.endswith("or mend the column split\n")
 
 
 def test_an_example_that_cannot_be_read_is_told_by_its_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

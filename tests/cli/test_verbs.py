@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import shutil
 import sys
 import tomllib
@@ -19,7 +20,7 @@ from saccade.writers import text
 
 from .commands import EXAMPLES, SMALL, TRAIN, Answer, apart, here
 
-VERBS = ["train", "evaluate", "predict", "look", "systems", "recipes", "config", "doctor"]
+VERBS = ["train", "evaluate", "predict", "generate", "look", "systems", "recipes", "config", "doctor"]
 VERBS += ["data", "data show", "data get", "data sample", "vectors", "import", "export"]
 
 
@@ -34,7 +35,7 @@ def test_train_leaves_a_run(place: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert answer.code == 0
     assert answer.out.splitlines()[0] == "done: new at step 6"
     assert "saccade evaluate new" in answer.out
-    assert "2,628 parameters · 53 examples, 3 held out · 6 steps of up to 400 tokens" in answer.err
+    assert "2,628 parameters · 53 training examples, 3 for validation · 6 steps of up to 400 tokens" in answer.err
     names = {path.name for path in (place / "new").iterdir()}
     assert names == {
         ".lock",
@@ -42,7 +43,8 @@ def test_train_leaves_a_run(place: Path, capsys: pytest.CaptureFixture[str]) -> 
         "config.toml",
         "env.json",
         "log.jsonl",
-        *(f"{s}.tokenizer.json" for s in ("source", "target")),
+        "tokenizer.json",
+        "target.tokenizer.json",
     }
     kept = {path.name for path in (place / "new" / "checkpoints").iterdir()}
     assert kept == {"step-00000003", "step-00000006", "LAST", "BEST"}
@@ -120,35 +122,39 @@ WRITTEN = {"exact_match": 0.0625, "loss": 1.2345}
 
 
 @pytest.mark.parametrize(
-    ("part", "line"),
+    ("part", "cells"),
     [
-        (LABELED, "81.25% right  macro-F1 0.7654  loss 0.5432  calibration error 0.0321"),
-        ({**LABELED, "auc": 0.9}, "81.25% right  macro-F1 0.7654  AUC 0.9000  loss 0.5432  calibration error 0.0321"),
+        (LABELED, {"accuracy": "81.25%", "macro-F1": "0.7654", "loss": "0.5432", "calibration error": "0.0321"}),
+        ({"auc": 0.9, "instance_auc": 0.875}, {"AUC": "0.9000", "instance AUC": "0.8750"}),
         (
-            {**LABELED, "auc": 0.9, "instance_auc": 0.875},
-            "81.25% right  macro-F1 0.7654  AUC 0.9000  instance AUC 0.8750  loss 0.5432  calibration error 0.0321",
+            {"accuracy": 0.8125, "chance": 0.2, "loss": -0.0},
+            {"accuracy": "81.25%", "accuracy by chance": "20.00%", "loss": "0.0000"},
         ),
-        ({"accuracy": 0.8125, "chance": 0.2, "loss": 0.5}, "81.25% right (20.00% by chance)  loss 0.5000"),
-        ({"exact_match": 0.0625, "mae": 0.125}, "6.25% exact  mean absolute error 0.1250"),
+        ({"exact_match": 0.0625, "mae": 0.125}, {"exact match": "6.25%", "mean absolute error": "0.1250"}),
         (
             {"mrr": 0.25, "recall_10": 0.5, "recall_100": 0.75},
-            "mean reciprocal rank 0.2500  among 10 50.00%  among 100 75.00%",
+            {"mean reciprocal rank": "0.2500", "recall@10": "50.00%", "recall@100": "75.00%"},
         ),
-        (WRITTEN, "6.25% exact  loss 1.2345 per token"),
-        ({**WRITTEN, "perplexity": 3.4366}, "6.25% exact  loss 1.2345 per token, perplexity 3.437"),
+        ({**WRITTEN, "perplexity": 3.4366}, {"exact match": "6.25%", "loss": "1.2345", "perplexity": "3.437"}),
         (
-            {**WRITTEN, "perplexity": 3.4366, "bleu": 31.256, "chrf": 54.321},
-            "BLEU 31.26  chrF 54.32  loss 1.2345 per token, perplexity 3.437",
+            {**WRITTEN, "bleu": 31.256, "chrf": 54.321},
+            {"exact match": "6.25%", "loss": "1.2345", "BLEU": "31.26", "chrF": "54.32"},
         ),
     ],
 )
-def test_scores_are_printed_as_they_are(
-    part: dict[str, float], line: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_scores_are_printed_as_a_table(
+    part: dict[str, float],
+    cells: dict[str, str],
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    scores = {"all": {"examples": 1234, **part}}
+    scores = {"all": {"examples": 1234, **part}, "one": {"examples": 4, "loss": 0.25}}
     monkeypatch.setattr(text.Writer, "score", lambda *given: scores)
-    told = here("evaluate run", capsys).out.splitlines()[1]
-    assert " ".join(told.split()) == " ".join(f"all 1,234 examples {line}".split())
+    head, whole, one = (re.split(r" {2,}", line.strip()) for line in here("evaluate run", capsys).out.splitlines()[1:4])
+    assert head == ["examples", *dict.fromkeys([*cells, "loss"])]
+    assert whole == ["all", "1,234", *cells.values()]
+    assert one == ["one", "4", "0.2500"]
     assert json.loads(here("evaluate run --json", capsys).out)["scores"] == scores
 
 

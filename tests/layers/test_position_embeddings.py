@@ -85,8 +85,14 @@ def test_sinusoids_follow_their_module(dtype: torch.dtype, grown: bool) -> None:
 @pytest.mark.parametrize("name", ["sinusoidal", "learned"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_a_model_computes_in_its_dtype(dtype: torch.dtype, name: Literal["sinusoidal", "learned"]) -> None:
-    config = Config(hidden_size=8, num_heads=2, intermediate_size=8, encoder_layers=1, decoder_layers=1, positions=name, dropout=0.0)
-    model, source, lengths = Model(config, learned_layout(9), learned_layout(9)), torch.randint(4, 9, (2, 5)), torch.tensor([5, 3])
+    config = Config(
+        hidden_size=8, num_heads=2, intermediate_size=8, encoder_layers=1, decoder_layers=1, positions=name, dropout=0.0
+    )
+    model, source, lengths = (
+        Model(config, learned_layout(9), learned_layout(9)),
+        torch.randint(4, 9, (2, 5)),
+        torch.tensor([5, 3]),
+    )
     wanted = model.encode(source, lengths)
     found = model.to(dtype).encode(source, lengths)
     assert found.dtype == dtype

@@ -29,7 +29,9 @@ def torchs(norm: Norm) -> nn.Transformer:
 
 
 def copied(theirs: nn.Transformer, norm: Norm) -> Model:
-    config = Config(hidden_size=WIDTH, num_heads=HEADS, intermediate_size=HIDDEN, encoder_layers=2, decoder_layers=3, norm=norm)
+    config = Config(
+        hidden_size=WIDTH, num_heads=HEADS, intermediate_size=HIDDEN, encoder_layers=2, decoder_layers=3, norm=norm
+    )
     ours = Model(config, VOCABULARY, VOCABULARY)
     for one, other in zip(ours.encoder, theirs.encoder.layers, strict=True):
         assert isinstance(one, EncoderLayer)

@@ -4,7 +4,7 @@ import pytest
 
 from saccade.data.examples import Example, Splits
 from saccade.errors import DataError, UsageError
-from saccade.readers.reader import Reader, flaws, numbered, require_text
+from saccade.readers.reader import Reader, numbered, require_text
 from tests.made_tasks import nothing
 
 EXAMPLES = [Example(str(n), "x") for n in range(3)]
@@ -32,12 +32,13 @@ def test_what_is_not_there_is_told() -> None:
 
 
 def test_flaws_are_told_with_their_place() -> None:
-    def check(example: Example) -> None:
-        if example.input != "1":
-            raise DataError(f"odd {example.input}")
+    class Picky(Reader):
+        def check(self, example: Example) -> None:
+            if example.input != "1":
+                raise DataError(f"odd {example.input}")
 
     known = Example("2", "x", files=("a.tsv",), number=9)
-    assert list(flaws(check, [*EXAMPLES[:2], known])) == [(0, "example 1: odd 0"), (2, "a.tsv:9: odd 2")]
+    assert list(Picky(None).flaws([*EXAMPLES[:2], known])) == [(0, "example 1: odd 0"), (2, "a.tsv:9: odd 2")]
 
 
 def test_a_reader_that_learns_nothing_is_whole() -> None:

@@ -70,7 +70,7 @@ def test_unknown_words_are_kept_or_left_out(unknown: str, size: int) -> None:
 def test_what_does_not_fit_the_training_is_refused() -> None:
     task = fitted(bags((6, 6)))
     assert task.sizes() == {"source": None, "shape": (6, 6)}
-    with pytest.raises(DataError, match="example 1: expected sets of items of shape .* got words"):
+    with pytest.raises(DataError, match=r"example 1: expected sets of items of shape .* got words"):
         task.corpus(WORDS)
     with pytest.raises(DataError, match=r"example 1 \(0\): .*got items of shape \(3,\)"):
         task.corpus(bags())

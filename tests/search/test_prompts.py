@@ -104,7 +104,10 @@ def test_prompts_of_networks(name: str, config: Config) -> None:
     else:
         model = lively(name)
         with torch.inference_mode():
-            memory, memories = model.read(TextInput(*padded(SOURCES))), [model.read(TextInput(*padded([row]))) for row in SOURCES]
+            memory, memories = (
+                model.read(TextInput(*padded(SOURCES))),
+                [model.read(TextInput(*padded([row]))) for row in SOURCES],
+            )
     together = search(model, memory, config, inputs=8, **IDS, prompts=prompts)
     for place, prompt in enumerate(prompts):
         one: dict[str, Any] = {"inputs": 1, **IDS, "prompts": [prompt], "positions": [place]}

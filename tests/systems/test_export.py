@@ -1,15 +1,11 @@
-"""`torch.compile` takes `forward` of every system as one graph, and `torch.export` what it computes; but for those listed."""
-
-from typing import Any
+"""`torch.compile` takes `forward` of every system as one graph, `torch.export` what it computes; exemptions are listed."""
 
 import pytest
 import torch
-from torch import Tensor, nn
 
 from saccade import systems
-from saccade.data.tensors import Batch
 
-from .tiny import loss_of, output_of, tiny
+from .tiny import loss_of, tiny
 
 every = pytest.mark.parametrize("name", systems.names())
 

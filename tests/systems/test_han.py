@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from saccade.data.documents import LabeledDocuments, document_batch
+from saccade.attention import looking
+from saccade.data.tensors import Batch, DocumentInput, LabelTarget
+from saccade.readers.document import DocumentColumn
 from saccade.systems.han import STEPS, Config, Model, of_like_length
 
-from .samples import SIZE, close, gradients
+from .looks import weights_of
+from .samples import SIZE, VOCABULARY, close, gradients
 
 LABELS = 3
 DOCUMENTS = [
@@ -26,45 +30,50 @@ each = pytest.mark.parametrize("pool", POOLS)
 
 def made(**given: Any) -> Model:
     torch.manual_seed(3)
-    one = Model(Config(embedding=6, hidden=4, attention=5, **given), source_size=SIZE, labels=LABELS)
+    one = Model(Config(embedding_size=6, hidden_size=4, attention_size=5, **given), source=VOCABULARY, labels=LABELS)
     with torch.no_grad():
-        for weight in one.parameters():
-            weight.add_(0.4 * torch.randn_like(weight))
+        for parameter in one.parameters():
+            parameter.add_(0.4 * torch.randn_like(parameter))
     return one.eval()
 
 
-def batch(documents: list[list[list[int]]] = DOCUMENTS) -> LabeledDocuments:
+def batch(documents: list[list[list[int]]] = DOCUMENTS) -> Batch:
+    return Batch(read(documents), LabelTarget(torch.tensor([n % LABELS for n in range(len(documents))])))
+
+
+def read(documents: list[list[list[int]]] = DOCUMENTS) -> DocumentInput:
     rows = [([word for row in own for word in row], [len(row) for row in own]) for own in documents]
     arrays = [(np.array(ids, dtype=np.int32), np.array(sizes, dtype=np.int32)) for ids, sizes in rows]
-    return document_batch(arrays, torch.tensor([n % LABELS for n in range(len(documents))]))
+    return DocumentColumn(arrays, 0).batch(range(len(arrays)))
 
 
 @each
-def test_its_loss_reaches_every_weight(pool: str) -> None:
+def test_its_loss_reaches_every_parameter(pool: str) -> None:
     one = made(pool=pool)
-    loss = one.loss(batch())
+    loss = one(batch()).loss
     assert 0 < loss.item() < float("inf")
-    for weight, grad in gradients(one, loss).items():
-        assert grad.isfinite().all(), weight
-        assert grad.abs().sum() > 0, weight
+    for parameter, grad in gradients(one, loss).items():
+        assert grad.isfinite().all(), parameter
+        assert grad.abs().sum() > 0, parameter
 
 
 @each
 def test_one_document_alone_is_the_same_as_in_a_batch(pool: str) -> None:
     one = made(pool=pool)
-    together = one(batch())
+    together = one.logits(read())
     for i, document in enumerate(DOCUMENTS):
-        torch.testing.assert_close(one(batch([document]))[0], together[i], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(one.logits(read([document]))[0], together[i], atol=1e-5, rtol=1e-5)
 
 
 @each
 def test_padding_changes_nothing(pool: str) -> None:
     one, clean = made(pool=pool), batch()
-    live = torch.arange(clean.source.shape[1]) < clean.lengths[:, None]
-    dirty = replace(clean, source=torch.nn.functional.pad(clean.source.where(live, SIZE - 1), (0, 3), value=5))
-    assert not torch.equal(dirty.source[:, :-3], clean.source)
-    torch.testing.assert_close(one(clean), one(dirty), atol=1e-5, rtol=1e-5)
-    close(gradients(one, one.loss(clean)), gradients(one, one.loss(dirty)), 1e-5)
+    tokens = clean.input.tokens
+    live = torch.arange(tokens.shape[1]) < clean.input.lengths[:, None]
+    dirty = replace(clean, input=replace(clean.input, tokens=pad(tokens.where(live, SIZE - 1), (0, 3), value=5)))
+    assert not torch.equal(dirty.input.tokens[:, :-3], tokens)
+    torch.testing.assert_close(one.logits(clean.input), one.logits(dirty.input), atol=1e-5, rtol=1e-5)
+    close(gradients(one, one(clean).loss), gradients(one, one(dirty).loss), 1e-5)
 
 
 @each
@@ -72,16 +81,16 @@ def test_padding_changes_nothing(pool: str) -> None:
 def test_an_empty_sentence_changes_nothing(pool: str, place: int) -> None:
     one = made(pool=pool)
     filled = [[*DOCUMENTS[0][:place], [], *DOCUMENTS[0][place:]], *DOCUMENTS[1:]]
-    torch.testing.assert_close(one(batch(filled)), one(batch()), atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(one(batch([[[]]]))[0], one(batch())[2], atol=1e-5, rtol=1e-5)
-    assert all(grad.isfinite().all() for grad in gradients(one, one.loss(batch(filled))).values())
+    torch.testing.assert_close(one.logits(read(filled)), one.logits(read()), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(one.logits(read([[[]]]))[0], one.logits(read())[2], atol=1e-5, rtol=1e-5)
+    assert all(grad.isfinite().all() for grad in gradients(one, one(batch(filled)).loss).values())
 
 
 @each
 def test_nothing_at_all_has_a_label(pool: str) -> None:
     one = made(pool=pool)
-    torch.testing.assert_close(one(batch([[], []]))[1], one(batch())[2], atol=1e-5, rtol=1e-5)
-    assert one.glance(batch([[]]))["words"].sum() == 0
+    torch.testing.assert_close(one.logits(read([[], []]))[1], one.logits(read())[2], atol=1e-5, rtol=1e-5)
+    assert all(weights.sum() == 0 for weights in weights_of(one, batch([[]])).values())
 
 
 def by_hand(one: Model, document: list[list[int]]) -> tuple[Tensor, list[Tensor], Tensor]:
@@ -93,42 +102,48 @@ def by_hand(one: Model, document: list[list[int]]) -> tuple[Tensor, list[Tensor]
         scores = torch.tanh(pool.score.key_map(states) + pool.score.query_map(pool.query)) @ pool.score.vector
         return scores.softmax(0) @ states, scores.softmax(0)
 
-    found = [level(one.words, one.embedding(torch.tensor(row))) for row in document]
-    pooled, weights = level(one.sentences, torch.stack([vector for vector, _ in found]))
-    return one.output(pooled), [weight for _, weight in found], weights
+    sentences = [level(one.words, one.embedding(torch.tensor(row))) for row in document]
+    pooled, weights = level(one.sentences, torch.stack([vector for vector, _ in sentences]))
+    return one.output(pooled), [own for _, own in sentences], weights
 
 
 @pytest.mark.parametrize("which", [0, 1, 3])
 def test_it_is_the_paper_s_equations(which: int) -> None:
     one, document = made(), DOCUMENTS[which]
     logits, words, sentences = by_hand(one, document)
-    torch.testing.assert_close(one(batch())[which], logits, atol=1e-5, rtol=1e-5)
-    seen = one.glance(batch())
+    torch.testing.assert_close(one.logits(read())[which], logits, atol=1e-5, rtol=1e-5)
+    seen = weights_of(one, batch())
     assert list(seen) == ["words", "sentences"]
     torch.testing.assert_close(seen["sentences"][which, 0, 0, : len(document)], sentences, atol=1e-5, rtol=1e-5)
     assert not seen["sentences"][which, 0, 0, len(document) :].any()
-    for place, (row, expected) in enumerate(zip(document, words, strict=True)):
-        torch.testing.assert_close(seen["words"][which, 0, place, : len(row)], expected, atol=1e-5, rtol=1e-5)
-        assert not seen["words"][which, 0, place, len(row) :].any()
-    assert not seen["words"][which, 0, len(document) :].any()
+    own = torch.block_diag(*words)  # each sentence looks at its own words alone
+    torch.testing.assert_close(seen["words"][which, 0, : len(own), : own.shape[1]], own, atol=1e-5, rtol=1e-5)
+    assert not seen["words"][which, 0, len(own) :].any()
+    assert not seen["words"][which, 0, :, own.shape[1] :].any()
 
 
 def test_of_one_sentence_everything_counts() -> None:
     one = made()
-    seen = one.glance(batch([[[5, 5, 9]]]))
+    seen = weights_of(one, batch([[[5, 5, 9]]]))
     assert seen["sentences"].flatten().tolist() == [1.0]
     assert seen["words"].sum().item() == pytest.approx(1)
 
 
 def test_the_mean_looks_at_all_alike() -> None:
-    seen = made(pool="mean").glance(batch())
-    torch.testing.assert_close(seen["sentences"][0, 0, 0], torch.full((3,), 1 / 3))
-    torch.testing.assert_close(seen["words"][3, 0, 0, :5], torch.full((5,), 1 / 5))
+    one = made(pool="mean")
+    with looking(one) as recorded:
+        one.logits(read(DOCUMENTS[:1]))
+    torch.testing.assert_close(recorded["sentences.pool"][0].weights()[0, 0], torch.full((3,), 1 / 3))
+    words = torch.cat([look.weights()[:, 0].sum(1) for look in recorded["words.pool"]])
+    torch.testing.assert_close(words, torch.ones(3))
+    torch.testing.assert_close(recorded["words.pool"][-1].weights()[0, 0], torch.full((9,), 1 / 9))
+    assert weights_of(one, batch()) == {}  # there is nothing to show
 
 
 def test_the_order_of_words_and_of_sentences_matters() -> None:
     one = made()
-    words, turned, swapped = (one(batch([document])) for document in ([[4, 5, 6], [7]], [[6, 5, 4], [7]], [[7], [4, 5, 6]]))
+    documents = [[[4, 5, 6], [7]], [[6, 5, 4], [7]], [[7], [4, 5, 6]]]
+    words, turned, swapped = (one.logits(read([document])) for document in documents)
     assert not torch.allclose(words, turned, atol=1e-4)
     assert not torch.allclose(words, swapped, atol=1e-4)
 
@@ -155,17 +170,17 @@ def planted(dice: np.random.Generator, count: int) -> tuple[list[list[list[int]]
 def test_it_finds_the_word_that_says_the_label() -> None:
     torch.manual_seed(0)
     dice = np.random.default_rng(0)
-    one = Model(Config(embedding=8, hidden=8, attention=8, dropout=0.0), source_size=SIZE, labels=2)
+    one = Model(Config(embedding_size=8, hidden_size=8, attention_size=8, dropout=0.0), source=VOCABULARY, labels=2)
     optimizer = torch.optim.Adam(one.parameters(), 0.02)
     for _ in range(60):
         documents, labels, _ = planted(dice, 32)
         optimizer.zero_grad()
-        one.loss(replace(batch(documents), label=labels)).backward()
+        one(Batch(read(documents), LabelTarget(labels))).loss.backward()
         optimizer.step()
     documents, labels, places = planted(dice, 200)
     with torch.no_grad():
-        right = (one(batch(documents)).argmax(1) == labels).float().mean()
-        seen = one.glance(batch(documents))
-    assert right >= 0.98
+        accuracy = (one.logits(read(documents)).argmax(1) == labels).float().mean()
+        seen = weights_of(one, batch(documents))
+    assert accuracy >= 0.98
     mass = [float(seen["sentences"][n, 0, 0, s] * seen["words"][n, 0, s].max()) for n, (s, _) in enumerate(places)]
     assert np.mean(mass) > 0.5  # of one word among thirty

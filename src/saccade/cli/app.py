@@ -180,6 +180,50 @@ def translate(
 
 
 @app.command()
+def generate(
+    run: RunPath,
+    prompt: Annotated[str, typer.Option("--prompt", "-p", help="The text to go on from.", metavar="TEXT")],
+    max_length: Annotated[int | None, typer.Option("--max-length", min=1, help="Maximum number of new tokens.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", help="Below 1: likely tokens more often; above 1: less often.")
+    ] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", min=0, help="Draw from the k likeliest tokens; 0: all.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option("--top-p", help="Draw from the likeliest tokens that reach this probability.")
+    ] = None,
+    min_p: Annotated[
+        float | None, typer.Option("--min-p", help="Draw no token below this share of the likeliest one's probability.")
+    ] = None,
+    repetition_penalty: Annotated[
+        float | None, typer.Option("--repetition-penalty", help="Above 1: tokens that are there already come less often.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Another seed, another text.")] = None,
+    count: Annotated[int, typer.Option("--n", "-n", min=1, help="How many texts, with seeds that follow each other.")] = 1,
+    checkpoint: Which = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Go on from a prompt, printed as it is written: saccade generate runs/gpt-shakespeare --prompt 'ROMEO:' --n 3.
+
+    The run's own search decides how ([search] in saccade config RUN); each option for sampling changes it for this
+    command, and makes a run sample that else takes the likeliest token. The same seed writes the same text.
+    """
+    from saccade.cli import generating
+
+    sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
+    generating.generate(
+        run,
+        prompt,
+        checkpoint,
+        count=count,
+        max_length=max_length,
+        sampling={**sampling, "repetition_penalty": repetition_penalty},
+        device=device,
+        machine=json,
+    )
+
+
+@app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Runs; the first is the one to beat", metavar="RUN RUN…")],
     split: Annotated[
@@ -309,7 +353,7 @@ def vectors(
 
     A classifier starts from such a file by reader.vectors=vectors.txt.
     """
-    from saccade.cli import word_vectors
+    from saccade.cli import vectors as word_vectors
 
     if near is not None:
         word_vectors.near(files, near, count, machine=json)

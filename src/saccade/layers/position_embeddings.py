@@ -22,7 +22,8 @@ def sinusoids(
     """
     real = torch.float32 if device is not None and device.type == "mps" else torch.float64  # which has no other
     rates = torch.exp(torch.arange(0, width, 2, dtype=real, device=device) * (-math.log(10000.0) / width))
-    angles = torch.arange(first, last, dtype=real, device=device)[:, None] * rates
+    places = torch.arange(first, last, dtype=real, device=device)  # type: ignore[arg-type]  # which takes SymInt, too
+    angles = places[:, None] * rates
     waves = (angles.sin(), angles.cos()[:, : width // 2])
     if halves or width % 2:
         table = torch.cat(waves, -1) if halves else torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)[:, :width]

@@ -65,7 +65,8 @@ class Scale:
     def fitting(self, bag: Bag, what: str = "the bag") -> Bag:
         """The bag with its features in the order of training, if it has those."""
         if self.names and bag.columns and bag.columns.names != self.names:
-            bag = replace(bag, items=bag.items[:, places(self.names, bag.columns)])
+            items = bag.items[:, places(self.names, bag.columns)]
+            bag = replace(bag, items=items, columns=Columns(self.names, bag.columns.file))
         if bag.items.shape[1:] != self.shape:
             expected = f"expected items of shape {self.shape}, as in training"
             where = bag.columns.file if bag.columns else what

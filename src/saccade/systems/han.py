@@ -123,8 +123,8 @@ def diagonal(words: Tensor, sizes: Tensor, counts: Tensor) -> Float[Tensor, "B 1
         for rows, own in zip(words.split(counts.tolist()), sizes.split(counts.tolist()), strict=True)
     ]
     found = words.new_zeros(len(documents), 1, max(map(len, documents)), max(one.shape[-1] for one in documents))
-    for place, one in zip(found, documents, strict=True):
-        place[0, : len(one), : one.shape[-1]] = one
+    for index, one in enumerate(documents):
+        found[index, 0, : len(one), : one.shape[-1]] = one
     return found
 
 

@@ -14,7 +14,7 @@ from saccade.data.batches import Integers
 from saccade.data.draws import Draws
 from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch, TextTarget, padded
-from saccade.evaluation.text import perplexity
+from saccade.evaluation.text_scores import perplexity
 from saccade.search import search, stream
 from saccade.writers import text
 from saccade.writers.text import decoded
@@ -86,7 +86,7 @@ class RandomWindows:
 class Writer(text.Writer):
     """Writes on from prompts, which the reader reads with the same tokenizer."""
 
-    PREDICTED = False
+    CONTINUES, PREDICTED = True, False
     config: Config  # type: ignore[assignment]
 
     @staticmethod

@@ -25,6 +25,10 @@ PARTS = (  # of the data, what each is called, and what else to do about a label
     ("valid", "the validation data (held out, or data.valid)", "name other data.valid, or set data.held_out=0"),
     ("test", "the test data (data.test)", "or name other data.test"),
 )
+NODES = (  # of one graph, whose parts are a column
+    ("valid", "the validation data", "or mend the column split"),
+    ("test", "the test data", "or mend the column split"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +83,7 @@ class Writer(writer.Writer):
     @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
         found = {example.target for example in splits.train}
-        for part, told, fix in PARTS:
+        for part, told, fix in PARTS if splits.shared is None else NODES:
             for index, example in enumerate(getattr(splits, part)):
                 if example.target not in found:
                     where = f"label {example.target!r} is in {told}, but in no training example"

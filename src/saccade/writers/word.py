@@ -70,7 +70,7 @@ class Writer(writer.Writer):
         scores[:, self.specials] = -torch.inf
         for row, given in zip(scores, batch.input.items.cpu().split(batch.input.sizes.tolist()), strict=True):
             row[given] = -torch.inf
-        if batch.target is not None and not looks and options.search.n_best == 1:  # the ranks are all that is wanted
+        if batch.target is not None and not looks:  # the ranks are all that is wanted
             best, targets = scores.argmax(1).tolist(), batch.target.labels.tolist()
             rows = zip(best, targets, scores.numpy(), strict=True)
             return [[Prediction(self._word(word), values=self._ranks(row, target))] for word, target, row in rows]

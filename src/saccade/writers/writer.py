@@ -66,6 +66,8 @@ class Writer(Side):
 
     SEARCHES: ClassVar[bool] = False
     "Whether outputs are searched for, and so the section [search]."
+    CONTINUES: ClassVar[bool] = False
+    "Whether an output goes on from its input, and does not answer it."
     PREDICTED: ClassVar[bool] = True
     "Whether scores are of predictions; else of the loss alone."
     parts: ClassVar[tuple[str, ...]] = ()

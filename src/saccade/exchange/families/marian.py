@@ -6,7 +6,7 @@ with </s>, which is 0; where writing starts from, the last id, is padding as wel
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -291,8 +291,8 @@ def _special(
 def _named(path: Path, config: MarianConfig, ids: Mapping[str, int], size: int) -> Vocabulary:
     """Those of a vocabulary of the source alone, where the config's are the target's: they are known by their names."""
     pad = ids.get("<pad>", config.pad_token_id)
-    known = {"pad_token_id": pad, "eos_token_id": ids.get("</s>", config.eos_token_id)}
-    own = MarianConfig(**known, decoder_start_token_id=ids.get("<s>", pad))
+    end, start = ids.get("</s>", config.eos_token_id), ids.get("<s>", pad)
+    own = replace(config, pad_token_id=pad, eos_token_id=end, decoder_start_token_id=start)
     return _special(path, own, ids, size)
 
 
