@@ -1,7 +1,9 @@
-"""The house keeps its order: imports run one way, the documented list is the real one, public names exist."""
+"""The house keeps its order: imports run one way, names exist once, tests mirror the source, the documented list is real."""
 
 import ast
 import importlib
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,31 +13,70 @@ from saccade.attention.catalog import catalog
 
 ROOT = Path(saccade.__file__).parent
 REPOSITORY = ROOT.parent.parent
-# Each room may import itself, those before it, and those beside the line.
-ROOMS = [
-    "kernels",
-    "attention",
-    "layers",
-    "readers",
-    "writers",
-    "search",
-    "systems",
-    "evaluation",
-    "tasks",
-    "recipes",
-    "training",
-    "estimators",
-    "exchange",
-    "lab",
-    "cli",
-]
-BESIDE = {
-    "errors": set[str](),
-    "inputs": {"errors"},
-    "config": {"errors", "inputs"},
-    "view": {"errors"},
-    "data": {"errors", "inputs", "config"},
+TESTS = Path(__file__).parent
+
+# What each room may import, beside itself and `errors`. Three lines that meet in the task: what attends, what is read and
+# written, and how outputs are found and scored; then what trains, then the face; above it nobody knows his neighbor but cli.
+FILES = {"inputs", "config", "records"}
+MIDDLE = FILES | {"attention", "layers", "data", "view", "search", "evaluation", "readers", "writers", "systems"}
+ENGINE = MIDDLE | {"task", "kernels", "recipes"}
+FACE = ENGINE | {"training", "trained"}
+IMPORTS: dict[str, set[str]] = {
+    "errors": set(),
+    "inputs": set(),
+    "records": set(),
+    "config": {"inputs"},
+    "view": set(),
+    "data": FILES,
+    "kernels": set(),
+    "attention": {"kernels"},
+    "layers": {"kernels", "attention", "data", "config"},
+    "search": {"config", "kernels"},
+    "evaluation": {"config"},
+    "systems": {"attention", "layers", "data", "search", "view", "config"},  # which know of no kernels
+    "readers": FILES | {"attention", "layers", "data", "view"},
+    "writers": FILES | {"attention", "layers", "data", "view", "search", "evaluation", "readers"},
+    "task": MIDDLE,
+    "recipes": {"config"},
+    "training": ENGINE,
+    "trained": ENGINE | {"training"},
+    "experiments": FACE,
+    "estimators": FACE,
+    "exchange": FACE,
+    "lab": FACE,
+    "cli": FACE | {"experiments", "exchange"},
+    "__init__": set(),
+    "__main__": {"cli"},
 }
+# Class names that a room's modules have in common, since each module is asked for them by name.
+CONVENTIONS = {"Config", "Model", "Reader", "Writer", "State", "Memory"}
+# Tests of what several modules do together, by the room that they stand in.
+ACROSS = {
+    "": {"house", "readme", "saccade", "second_device", "task_texts"},
+    "attention": {"lecture"},
+    "cli": {"bags", "fuzz", "graphs", "images", "labels", "mistakes", "processes", "sets", "unknown_labels"},
+    "defects": {"defects"},
+    "estimators": {"documented"},
+    "laws": {"covering", "laws"},
+    "layers": {"devices"},
+    "search": {"looks", "prompts", "reordering", "search", "stream"},
+    "systems": {
+        "agreement", "contract", "device_law", "dropout", "export", "labelers", "sets", "systems", "text_systems",
+    },
+    "training": {"failed_validations", "resume"},
+    "training/checkpoints": {"disk", "kills"},
+    "view": {"drawings"},
+    "view/page": {"page"},
+}  # fmt: skip
+
+
+def _modules() -> Iterator[Path]:
+    """Every file of the source, from its root."""
+    yield from sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+
+
+def _room(path: Path) -> str:
+    return path.parts[0].removesuffix(".py")
 
 
 def _imports(text: str) -> set[str]:
@@ -55,7 +96,7 @@ def _imports(text: str) -> set[str]:
 @pytest.mark.parametrize(
     ("line", "rooms"),
     [
-        ("from saccade import config, tasks", {"config", "tasks"}),
+        ("from saccade import config, task", {"config", "task"}),
         ("from saccade import __version__", set()),
         ("from saccade.cli.main import run", {"cli"}),
         ("import saccade.training.run, torch", {"training"}),
@@ -68,23 +109,52 @@ def test_every_way_to_import_is_seen(line: str, rooms: set[str]) -> None:
     assert _imports(line) == rooms
 
 
-def _allowed(room: str) -> set[str]:
-    if room in BESIDE:
-        return {room} | BESIDE[room]
-    return set(ROOMS[: ROOMS.index(room) + 1]) | set(BESIDE)
-
-
-@pytest.mark.parametrize("room", sorted(p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"))
+@pytest.mark.parametrize("room", sorted({_room(path) for path in _modules()}))
 def test_imports_run_one_way(room: str) -> None:
-    files = sorted((ROOT / room).rglob("*.py"))
-    assert files
-    for path in files:
-        assert _imports(path.read_text()) <= _allowed(room), path
+    assert room in IMPORTS, "a new room: say what it may import"
+    for path in (path for path in _modules() if _room(path) == room):
+        others = _imports((ROOT / path).read_text()) - {room, "errors"}
+        assert others <= IMPORTS[room], f"{path} imports {', '.join(sorted(others - IMPORTS[room]))}"
 
 
-def test_files_beside_the_rooms_import_only_what_is_before_them() -> None:
-    for name in sorted(path.stem for path in ROOT.glob("*.py") if path.stem in BESIDE):
-        assert _imports((ROOT / f"{name}.py").read_text()) <= _allowed(name), name
+def test_no_room_is_above_itself() -> None:
+    """What a room may import, and what that may import in turn, never leads back to it."""
+
+    left = dict(IMPORTS)
+    while ready := [room for room, below in left.items() if not below & left.keys()]:
+        left = {room: below for room, below in left.items() if room not in ready}
+    assert left == {}
+
+
+def test_a_module_name_exists_once() -> None:
+    """But what is read and what is written may be of one kind."""
+    places = defaultdict(list)
+    for path in _modules():
+        if path.stem not in ("__init__", "__main__"):
+            places[path.stem].append(path)
+    doubled = {name: found for name, found in places.items() if len(found) > 1}
+    assert {
+        name: found for name, found in doubled.items() if {_room(path) for path in found} != {"readers", "writers"}
+    } == {}
+
+
+def test_a_class_name_exists_once() -> None:
+    places = defaultdict(list)
+    for path in _modules():
+        for node in ast.parse((ROOT / path).read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name not in CONVENTIONS:
+                places[node.name].append(str(path))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_tests_mirror_the_source() -> None:
+    """src/saccade/a/b.py is tested in tests/a/test_b.py; what tests several modules is named above."""
+    found = sorted(path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+    mirrored = {path.parent / f"test_{path.name}" for path in _modules()}
+    across = {Path(room) / f"test_{name}.py" for room, names in ACROSS.items() for name in names}
+    assert [str(path) for path in found if path not in mirrored | across] == [], "no module has this name: move the test"
+    assert sorted(str(path) for path in across - set(found)) == [], "no such test: take it out of the list"
+    assert sorted(str(path) for path in across & mirrored) == [], "a module has this name: take it out of the list"
 
 
 def test_view_does_without_torch() -> None:
