@@ -55,6 +55,9 @@ class Defect:
             )
         if not (root / self.test.partition("::")[0]).is_file():
             raise ValueError(f"{self.title}: expected a test file, got {self.test}; mend the entry")
+        file, _, name = self.test.partition("::")
+        if name and f"def {name.partition('[')[0]}(" not in (root / file).read_text(encoding="utf-8"):
+            raise ValueError(f"{self.title}: expected a test of {file}, got {name}; mend the entry")
         broken = text.replace(self.old, self.new)
         try:
             ast.parse(broken)  # what cannot even be read is found by any test, and proves nothing of one

@@ -44,6 +44,7 @@ def test_there_are_defects_of_every_room() -> None:
         ({"old": "def "}, "config/a: expected 'def ' once in config.py, got it "),
         ({"file": "gone.py"}, "config/a: expected 'C = TypeVar' once in gone.py, got it 0 times"),
         ({"test": "tests/test_gone.py::test_a"}, "config/a: expected a test file, got tests/test_gone.py::test_a"),
+        ({"test": "tests/test_config.py::test_gone"}, "config/a: expected a test of tests/test_config.py, got test_gone"),
         ({"new": "C = = TypeVar"}, "config/a: expected Python, got invalid syntax"),
     ],
 )
