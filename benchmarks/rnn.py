@@ -21,7 +21,7 @@ from saccade.data.tensors import Batch, TextInput, TextTarget
 from saccade.data.tokenizers import START, learned_layout
 from saccade.systems.bahdanau import Config, Model
 from saccade.training.allocator import keep_pages
-from saccade.training.config import Config as TrainConfig
+from saccade.training.train_config import Config as TrainConfig
 from saccade.training.trainer import Trainer
 
 ROWS, STEPS, HIDDEN, WIDTH, VOCABULARY = 64, 16, 512, 256, 8000

@@ -33,7 +33,7 @@ from saccade.data.tensors import Batch, TextInput, TextTarget, padded
 from saccade.data.tokenizers import START, learned_layout
 from saccade.errors import DataError
 from saccade.systems.transformer import Config, Model
-from saccade.training.config import Config as TrainConfig
+from saccade.training.train_config import Config as TrainConfig
 from saccade.training.trainer import Trainer
 
 VOCABULARY, WIDTH, HIDDEN, HEADS, LAYERS, DROPOUT, SMOOTHING = 8000, 256, 1024, 8, 3, 0.1, 0.1

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from saccade import config, inputs
-from saccade.cli import pages, verbs, word_vectors
+from saccade.cli import result_tables, vectors, verbs
 from saccade.data import known
 from saccade.data.formats import bag_files, graph_files, image_files, text_files, vector_files
 from saccade.data.sets import imdb, tatoeba
@@ -31,9 +31,9 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "nodes": ("nodes.csv", lambda path: graph_files.load(graph_files.Config(nodes=str(path), edges=str(path)))),
     "a picture": ("my.png", lambda path: image_files.opened(path, 3)),
     "vectors": ("vectors.txt", lambda path: vector_files.read(path)),
-    "texts for vectors": ("texts.txt", lambda path: list(word_vectors._lines(path))),
+    "texts for vectors": ("texts.txt", lambda path: list(vectors._lines(path))),
     "a config": ("my.toml", lambda path: config.read(path)),
-    "a page": ("page.md", lambda path: pages.check(path, "title")),
+    "a page": ("page.md", lambda path: result_tables.check(path, "title")),
     "a config of Marian": ("config.json", lambda path: importing.import_model(path.parent, path.parent / "run")),
     "pieces": ("source.spm", lambda path: sentencepiece.backend(path)),
 }

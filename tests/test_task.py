@@ -17,8 +17,8 @@ from saccade.errors import DataError, InputError, UsageError
 from saccade.search import Config as SearchConfig
 from saccade.systems.system import Output
 from saccade.task import Corpus, Kinds, Task
-from saccade.training.config import Config as TrainConfig
 from saccade.training.settings import Settings
+from saccade.training.train_config import Config as TrainConfig
 from saccade.view.trace import Trace, check_trace
 from saccade.writers.writer import Options
 

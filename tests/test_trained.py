@@ -14,7 +14,7 @@ import saccade
 from saccade import systems
 from saccade.data.examples import Bag, Example, Picture
 from saccade.errors import DataError, UnknownName, UsageError
-from saccade.search.config import MOST
+from saccade.search.search_config import MOST
 from saccade.trained import TrainedModel
 from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import Quiet
@@ -151,7 +151,7 @@ def test_several_outputs_are_the_best_and_its_alternatives(opened: Open) -> None
     label = opened("sentences").predict("film 3 is good", n_best=3)
     assert {label.text, *texts(list(label.alternatives))} == {"0", "1", "2"}
     assert sum(one.probability for one in (label, *label.alternatives)) == pytest.approx(1, abs=1e-5)
-    with pytest.raises(UsageError, match=f"^n_best: expected at most {MOST}, got {MOST + 1}"):
+    with pytest.raises(UsageError, match=rf"n_best: .* {MOST}, got {MOST + 1}"):
         opened("dates").predict(DATE, n_best=MOST + 1)
 
 
@@ -241,7 +241,7 @@ def test_a_part_without_examples_is_told(opened: Open) -> None:
     assert opened("sentences").evaluate().title.endswith("valid")
 
 
-@pytest.mark.parametrize("kind", ["dates", *sorted(small.KINDS)])
+@pytest.mark.parametrize("kind", ["dates", *sorted(small.KINDS.keys() - {"windows"})])  # of which only the loss is scored
 def test_prediction_is_what_is_evaluated(kind: str, opened: Open) -> None:
     """One pass: what is scored is what is predicted, whatever is in the batch."""
     model = opened(kind)
@@ -270,9 +270,13 @@ def test_looks_are_drawn(kind: str, opened: Open, tmp_path: Path) -> None:
     assert len(model.look([typed, typed]).scenes) == 2 * len(look.scenes)
     assert str(look)
     assert "<" in look._repr_html_()
-    weights = look.weights()
-    assert weights.min() >= 0
-    assert np.isfinite(weights).all()
+    if kind == "glimpses":
+        with pytest.raises(UsageError, match="is a path of glimpses: it has places, but no weights"):
+            look.weights()
+    else:
+        weights = look.weights()
+        assert weights.min() >= 0
+        assert np.isfinite(weights).all()
     (file,) = look.save(tmp_path / "a.html")
     assert file.stat().st_size > 1000
     assert len(model.predict(typed).looks) == 0  # which cost something, and were not asked for

@@ -11,7 +11,7 @@ from saccade.data.examples import PARTS, Example, Splits
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import Evaluation
 from saccade.search import Config as SearchConfig
-from saccade.search.config import MOST
+from saccade.search.search_config import MOST
 from saccade.task import Kinds, Task
 from saccade.training.bad_examples import usable
 from saccade.training.run import Run, Which

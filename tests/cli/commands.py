@@ -14,7 +14,8 @@ from saccade.cli.main import run
 
 EXAMPLES = "".join(f"{a}{b}{a}\t{a}-{b}\n" for a in "abcdefgh" for b in "xyzuvwé")
 SMALL = (
-    "model.embedding_size=8 model.hidden_size=8 model.readout_size=4 train.steps=6 train.batch_tokens=400 train.valid_every=3 "
+    "model.embedding_size=8 model.hidden_size=8 model.readout_size=4 train.steps=6 train.batch_tokens=400 "
+    "train.valid_every=3 "
     "train.save_every=3 train.log_every=2 train.threads=1 search.max_length=8 reader.max_length=40"
 )
 TRAIN = f"train bahdanau data.train=good.tsv data.test=good.tsv {SMALL}"

@@ -9,7 +9,10 @@ from PIL import Image
 
 from .commands import here
 
-SMALL = "model.hidden_sizes=[8] model.attention_size=4 model.dropout=0.0 train.steps=80 train.learning_rate=0.02 train.batch_tokens=40 train.threads=1"
+SMALL = (
+    "model.hidden_sizes=[8] model.attention_size=4 model.dropout=0.0 train.steps=80 "
+    "train.learning_rate=0.02 train.batch_tokens=40 train.threads=1"
+)
 
 
 def table(path: Path, labeled: bool = True) -> None:

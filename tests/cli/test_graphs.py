@@ -8,7 +8,10 @@ import pytest
 from .commands import here
 
 NAMES = [f"p{number}" for number in range(24)]
-SMALL = "model.hidden_size=4 model.num_heads=2 model.dropout=0.1 train.steps=60 train.learning_rate=0.05 train.valid_every=20 train.threads=1"
+SMALL = (
+    "model.hidden_size=4 model.num_heads=2 model.dropout=0.1 train.steps=60 train.learning_rate=0.05 "
+    "train.valid_every=20 train.threads=1"
+)
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ LINES = "".join(
     f"a {word} film {i}\t{'positive' if WORDS.index(word) < 3 else 'negative'}\n" for i in range(8) for word in WORDS
 )
 SMALL = (
-    "tokens.kind=word model.embedding_size=12 model.hidden_size=8 model.dropout=0 train.steps=40 train.batch_tokens=400 train.learning_rate=0.05 "
+    "tokens.kind=word model.embedding_size=12 model.hidden_size=8 model.dropout=0 train.steps=40 "
+    "train.batch_tokens=400 train.learning_rate=0.05 "
     "train.valid_every=20 train.threads=1"
 )
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from saccade import recipes
-from saccade.experiments import table
+from saccade.experiments import table as tables
 from saccade.training.progress import Quiet
 from saccade.training.trainer import Report
 
@@ -265,7 +265,7 @@ def test_what_a_row_will_not_have_is_told_before_the_first_is_trained(
 
 @pytest.mark.parametrize("name", recipes.tables())
 def test_every_table_that_comes_with_saccade_has_its_metric(name: str, tmp_path: Path) -> None:
-    grid = table.read(name)
+    grid = tables.read(name)
     for row in grid.row:
         (cell,) = grid.cells(row, 1, (), tmp_path)
         cell.check_metric(grid.metric)

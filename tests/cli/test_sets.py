@@ -12,7 +12,10 @@ from saccade.trained import load as load_run
 
 from .commands import here
 
-SMALL = "train.steps=250 train.learning_rate=0.02 train.schedule=cosine train.batch_tokens=200 train.threads=1 train.valid_every=250"
+SMALL = (
+    "train.steps=250 train.learning_rate=0.02 train.schedule=cosine train.batch_tokens=200 "
+    "train.threads=1 train.valid_every=250"
+)
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import sacrebleu
 
 from saccade.cli import translating
 from saccade.errors import UsageError
-from saccade.evaluation.text import paired_bootstrap
+from saccade.evaluation.text_scores import paired_bootstrap
 from saccade.trained import load as load_run
 from saccade.training.run import Run
 from saccade.view.trace_file import load
@@ -26,8 +26,10 @@ GROUPS = "".join(
     for group, text in (("de", f"{a}-{b}"), ("fr", f"{b}-{a}"), ("cs", f"{a}{a}"))
 )
 MANY = (
-    "train transformer data.train=many.tsv data.test=many.tsv writer.start=group writer.share_tokenizer=true writer.metric=bleu "
-    "model.hidden_size=8 model.num_heads=2 model.intermediate_size=8 model.encoder_layers=1 model.decoder_layers=1 train.steps=3 "
+    "train transformer data.train=many.tsv data.test=many.tsv writer.start=group writer.share_tokenizer=true "
+    "writer.metric=bleu "
+    "model.hidden_size=8 model.num_heads=2 model.intermediate_size=8 model.encoder_layers=1 "
+    "model.decoder_layers=1 train.steps=3 "
     "train.batch_tokens=400 train.threads=1 search.max_length=8 --out many"
 )
 

@@ -12,8 +12,8 @@ from saccade.errors import SaccadeError
 from saccade.readers.words import WordsColumn
 from saccade.systems import bag_of_words
 from saccade.task import Corpus
-from saccade.training.config import Config
 from saccade.training.settings import resolve
+from saccade.training.train_config import Config
 from saccade.training.trainer import Trainer
 from saccade.writers.label import LabelColumn
 

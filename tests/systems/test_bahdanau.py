@@ -11,7 +11,6 @@ from saccade.attention.scores import SCORES
 from saccade.data.tensors import Batch, TextInput
 from saccade.errors import ShapeError, UnknownName
 from saccade.systems.bahdanau import Config, Model
-from saccade.training.settings import base, resolve
 
 from .samples import VOCABULARY, batch, close, gradients, learn_to_copy, model, rows, text_batch
 
@@ -74,11 +73,6 @@ def test_the_deep_output_may_read_the_state_before(cell: str) -> None:
     torch.testing.assert_close(ours, theirs.to(ours.dtype), atol=1e-9, rtol=1e-9)
     close(gradients(one, ours), gradients(one, theirs), 1e-9)
     assert (made(cell=cell).double()(batch()).loss - ours).abs().item() > 1e-3
-
-
-def test_it_still_answers_to_its_first_name() -> None:
-    first, now = (resolve(base(name), ["data.train=my.tsv"]) for name in ("rnn_attention", "bahdanau"))
-    assert first.model == now.model
 
 
 @pytest.mark.parametrize("score", sorted(SCORES))

@@ -20,7 +20,8 @@ from saccade.task import Task
 from saccade.view.trace import check
 from saccade.writers.writer import Prediction
 
-from .tiny import COUNT, Tiny, close, gradients, loss_of, options, output_of, tiny, without_dropout
+from .samples import close, gradients
+from .tiny import COUNT, Tiny, loss_of, options, output_of, tiny, without_dropout
 
 every = pytest.mark.parametrize("name", systems.names())
 

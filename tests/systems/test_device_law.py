@@ -14,7 +14,8 @@ from saccade import systems
 from saccade.data.tensors import Batch
 
 from ..second_device import DEVICE, on_cpu, on_device, second_device
-from .tiny import Tiny, close, gradients, loss_of, options, output_of, tiny
+from .samples import close, gradients
+from .tiny import Tiny, loss_of, options, output_of, tiny
 
 every = pytest.mark.parametrize("name", systems.names())
 READS_BACK = {

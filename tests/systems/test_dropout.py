@@ -1,6 +1,6 @@
 """Every dropout that a config has is applied, wherever it should be, in training and not else.
 
-The fields are found by their names. Each needs a line in `SITES`: how often a training step strikes out with this chance.
+The fields are found by their names. Each needs a line in `SITES`: how often a training step applies a dropout of this rate.
 A site that is lost, or a field that nothing reads, changes the count.
 """
 
@@ -8,65 +8,79 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from saccade.data.documents import document_batch
-from saccade.data.ragged import joined
-from saccade.data.text import LabeledAspects, LabeledTexts, padded
-from saccade.layers.nodes import NodeBatch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import systems
-from saccade.attention import Graph
-from saccade.data.examples import Bag
-from saccade.data.picture_sets import set_batch
+from saccade.data.tensors import BagInput, Batch, LabelTarget
 from saccade.layers import dropout, gat_conv, multihead
+from saccade.systems.han import of_like_length
+from saccade.task import Task
 
-from .samples import SIZE, batch, rows, small
+from .tiny import Tiny, examples, fitted, loudly, small, tiny, without_dropout
 
 CHANCE = 0.37  # that nothing else has
-LABELS, RUNS = 3, 6
-DICE = np.random.default_rng(0)
 FIELDS = [
     (name, field.name)
     for name in systems.names()
     for field in dataclasses.fields(systems.load(name).Config)
     if "dropout" in field.name
 ]
-READ = torch.randint(1, 1 + RUNS, (len(rows()[0]), max(map(len, rows()[0])), 3), generator=torch.Generator().manual_seed(1))
+# What else differs between training and evaluation, switched off.
+PLAIN: dict[str, dict[str, Any]] = {"show_attend_tell": {"max_shift": 0, "coverage": 0.0}}
+Count = int | Callable[[Batch], int]
 
-# What is given beside the dropout, and how many times something is struck out.
-SITES: dict[tuple[str, str], list[tuple[dict[str, Any], int]]] = {
+
+def fed(batch: Batch) -> int:
+    """Vectors of words on both sides, what the output reads, between two encoder layers, and behind both at each step."""
+    return 4 + 2 * int(batch.target.tokens.shape[1])
+
+
+def read_in_groups(batch: Batch) -> int:
+    """Words, once for each group of sentences of like length, sentences, and what the output reads."""
+    return len([*of_like_length(batch.input.lengths)]) + 2
+
+
+# What is given beside the dropout, and how many times a dropout is applied.
+SITES: dict[tuple[str, str], list[tuple[dict[str, Any], Count]]] = {
     # The text's words and the aspect's.
     ("atae_lstm", "word_dropout"): [({}, 2)],
     ("atae_lstm", "letter_dropout"): [({}, 2)],
     # Vectors of words, and what the output reads.
     ("atae_lstm", "dropout"): [({}, 2)],
     # Behind each layer of a perceptron, or of LeNet's last.
-    ("attention_mil", "dropout"): [({}, 3), ({"widths": (7,)}, 1), ({"shape": (20, 20)}, 1)],
+    ("attention_mil", "dropout"): [({"hidden_sizes": (9, 8, 7)}, 3), ({"hidden_sizes": (7,)}, 1), ({"shape": (20, 20)}, 1)],
     # Drawn for each feature, by no module: the next tests tell.
     ("bag_of_words", "word_dropout"): [({}, 0), ({"features": "binary", "ngrams": 2}, 0)],
-    ("bag_of_words", "dropout"): [({}, 1), ({"hidden": 5}, 2)],
+    ("bag_of_words", "dropout"): [({}, 1), ({"hidden_size": 5}, 2)],
     # Vectors of words on both sides, the deep output, and between the reader's layers in each direction.
-    ("bahdanau", "dropout"): [({}, 3), ({"layers": 2}, 5), ({"layers": 3, "directions": 1}, 5), ({"readout": 0}, 3)],
+    ("bahdanau", "dropout"): [
+        ({}, 3),
+        ({"num_layers": 2}, 5),
+        ({"num_layers": 3, "directions": 1}, 5),
+        ({"readout_size": 0}, 3),
+    ],
     ("document_attention", "word_dropout"): [({}, 1), ({"pool": "mean"}, 1)],
     ("document_attention", "letter_dropout"): [({}, 1)],
-    ("document_attention", "dropout"): [({}, 2), ({"reader": "gru"}, 2)],
+    ("document_attention", "dropout"): [({}, 2), ({"encoder": "gru"}, 2)],
+    # Vectors of tokens, and two parts of each layer.
+    ("gpt2", "dropout"): [({}, 5), ({"num_layers": 1}, 3)],
+    ("gpt2", "attention_dropout"): [({}, 2), ({"num_layers": 1}, 1)],
     # In each layer features, weights and values.
-    ("gat", "dropout"): [({}, 6), ({"layers": 3}, 9)],
-    # Words (in two groups of like length), sentences, and what the output reads.
-    ("han", "dropout"): [({}, 4)],
-    # Vectors of words on both sides, what the output reads, and between layers; fed with what it saw, at each of six steps
-    # behind every layer.
-    ("luong", "dropout"): [({"feeding": "none"}, 3), ({"feeding": "none", "layers": 3}, 7), ({"layers": 2}, 4 + 12)],
+    ("gat", "dropout"): [({}, 6), ({"num_layers": 3}, 9)],
+    ("han", "dropout"): [({}, read_in_groups)],
+    # Vectors of words on both sides, what the output reads, and between layers.
+    ("luong", "dropout"): [({"feeding": "none"}, 3), ({"feeding": "none", "num_layers": 3}, 7), ({"num_layers": 2}, fed)],
     ("point_cloud", "dropout"): [({}, 2)],
     # Vectors of words on both sides, and between the layers of both.
-    ("seq2seq", "dropout"): [({"layers": 1}, 2), ({"layers": 3}, 6)],
+    ("seq2seq", "dropout"): [({"num_layers": 1}, 2), ({"num_layers": 3}, 6)],
     ("set_expansion", "dropout"): [({}, 1)],
     # Before each layer and the output.
-    ("set_outlier", "dropout"): [({"layers": 2}, 3), ({"layers": 3}, 4)],
+    ("set_outlier", "dropout"): [({"num_layers": 2}, 3), ({"num_layers": 3}, 4)],
+    # The picture's features, vectors of words, and what the output reads.
+    ("show_attend_tell", "dropout"): [({}, 3)],
     # Vectors of words on both sides, two parts of each layer that reads, three of each that writes.
     ("transformer", "dropout"): [
         ({}, 12),
@@ -86,68 +100,48 @@ SITES: dict[tuple[str, str], list[tuple[dict[str, Any], int]]] = {
 }
 
 
-def texts() -> LabeledTexts:
-    source, lengths = padded(rows()[0])
-    return LabeledTexts(source, lengths, torch.arange(len(source)) % LABELS, spelled=READ)
+def made(name: str, *, shape: tuple[int, ...] = (), spelled: bool = False, **given: Any) -> tuple[Any, Batch]:
+    """A model with no dropout but what is given, and its batch; of items of this `shape`, or with letters, if asked for."""
+    keys = {**without_dropout(name), **PLAIN.get(name, {}), **given}
+    if shape:
+        return of_items(name, shape, keys)
+    one = with_letters(name, keys) if spelled else tiny(name, **keys)
+    return one.model, one.batch()
 
 
-def aspects() -> LabeledAspects:
-    read = texts()
-    aspect, lengths = padded([[4], [5, 6], [9, 9, 7], [10], [8]])
-    spelled = {"spelled": READ, "aspect_spelled": READ[:, : aspect.shape[1]]}
-    return LabeledAspects(read.source, read.lengths, read.label, aspect, lengths, **spelled)
+def of_items(name: str, shape: tuple[int, ...], keys: dict[str, Any]) -> tuple[Any, Batch]:
+    """A model that labels bags of items of this shape, and four bags."""
+    torch.manual_seed(5)
+    module, sizes = systems.load(name), torch.tensor([3, 1, 6, 2])
+    items = torch.randn(int(sizes.sum()), *shape)
+    model = loudly(module.Model(small(module.Config, **keys), shape=shape, labels=2), 1.0)
+    return model, Batch(BagInput(items, sizes), LabelTarget(torch.tensor([1, 0, 1, 0])))
 
 
-def documents() -> Any:
-    found = [([4, 5, 6, 7, 8, 9, 10], [3, 1, 3]), ([5, 5], [2]), ([6, 10, 4, 4, 7, 9, 8], [5, 2])]
-    return document_batch([(np.array(ids, np.int32), np.array(sizes, np.int32)) for ids, sizes in found], torch.arange(3))
-
-
-def bags(shape: tuple[int, ...] = (5,)) -> Any:
-    found = [Bag(DICE.normal(size=(size, *shape)).astype(np.float32), "") for size in (3, 1, 6, 2)]
-    return joined(found, [1, 0, 1, 0])
-
-
-def nodes() -> NodeBatch:
-    edges = torch.randint(0, 9, (2, 30), generator=torch.Generator().manual_seed(2))
-    features = torch.randn(9, 12, generator=torch.Generator().manual_seed(3))
-    return NodeBatch(Graph(edges, 9), features, None, torch.arange(9), torch.arange(9) % LABELS)
-
-
-def words() -> Any:
-    return set_batch([DICE.integers(4, SIZE, size) for size in (3, 1, 6, 2)], np.array([5, 6, 7, 8]))
-
-
-# The arguments of a model beside its config, and a batch that it reads, by the system's task or its own name.
-GIVEN: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
-    "text_to_text": ({"source_size": SIZE, "target_size": SIZE}, batch),
-    "text_to_label": ({"source_size": SIZE, "labels": LABELS}, texts),
-    "document_attention": ({"source_size": SIZE, "labels": LABELS, "runs": RUNS}, texts),
-    "aspect_to_label": ({"source_size": SIZE, "labels": LABELS, "runs": RUNS}, aspects),
-    "document_to_label": ({"source_size": SIZE, "labels": LABELS}, documents),
-    "bags_to_labels": ({"shape": (5,), "labels": 2}, bags),
-    "nodes_to_labels": ({"features": 12, "labels": LABELS}, nodes),
-    "sets_to_words": ({"words": SIZE}, words),
-    "sets_to_items": ({"shape": (5,)}, bags),
-}
-
-
-def made(name: str, **given: Any) -> tuple[Any, Any]:
-    """A model with no dropout but what is given, and its batch."""
+def with_letters(name: str, keys: dict[str, Any]) -> Tiny:
+    """A small model that also reads how words are spelled."""
+    settings, _, known = fitted(name)
+    reader, config = dataclasses.replace(settings.reader, spelling=1), dataclasses.replace(settings.model, **keys)
+    settings = dataclasses.replace(settings, reader=reader, model=config)
     module = systems.load(name)
-    sizes, read = GIVEN[name if name in GIVEN else module.TASK]
-    none = {field: 0.0 for system, field in FIELDS if system == name}
-    shape = {"shape": given.pop("shape")} if "shape" in given else {}
-    model = module.Model(small(module.Config, **{**none, **given}), **{**sizes, **shape})
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.add_(0.3 * torch.randn_like(weight))
-    return model, read(*shape.values())
+    task = Task.fit(settings, examples(module.READS, module.WRITES))
+    torch.manual_seed(5)
+    return Tiny(settings, task, known, loudly(module.Model(config, **task.sizes()), 1.5))
 
 
-def output(model: Any, read: Any) -> Tensor:
-    """What training reads of a model: its logits, or, where it writes texts, the loss."""
-    found: Tensor = model.loss(read) if hasattr(model, "step") else model(read)
+def training(model: nn.Module) -> nn.Module:
+    """The model in training; batch norms, which differ there, stay as they are in evaluation."""
+    model.train()
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.eval()
+    return model
+
+
+def output(model: Any, batch: Batch) -> Tensor:
+    """What a model puts out: logits or scores; where it writes texts, the loss."""
+    name = next((name for name in ("logits", "scores") if hasattr(model, name)), None)
+    found: Tensor = model(batch).loss if name is None else getattr(model, name)(batch.input)
     return found.detach()
 
 
@@ -164,7 +158,7 @@ class Struck:
         self.watch(dropout.WordDropout, "forward", lambda layer, ids: layer.share * layer.training, ids=True)
 
     def watch(self, where: Any, name: str, chance: Callable[..., float], *, looks: bool = False, ids: bool = False) -> None:
-        """Count the calls of a function that strikes out."""
+        """Count the calls of a function that applies dropout."""
         original = getattr(where, name)
 
         def called(*args: Any, **words: Any) -> Any:
@@ -191,39 +185,43 @@ def test_every_dropout_has_its_line() -> None:
 
 
 CASES = [(name, field, given, count) for (name, field), cases in SITES.items() for given, count in cases]
-each = pytest.mark.parametrize(("name", "field", "given", "count"), CASES, ids=str)
+each = pytest.mark.parametrize(
+    ("name", "field", "given", "count"), CASES, ids=[f"{name}-{field}-{given}" for name, field, given, _ in CASES]
+)
 
 
 @each
 def test_it_is_applied_in_training_and_nowhere_else(
-    name: str, field: str, given: dict[str, Any], count: int, monkeypatch: pytest.MonkeyPatch
+    name: str, field: str, given: dict[str, Any], count: Count, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, read = made(name, **{field: CHANCE}, **given)
+    keys: dict[str, Any] = {**given, field: CHANCE}
+    model, batch = made(name, spelled=field == "letter_dropout", **keys)
+    expected = count if isinstance(count, int) else count(batch)
     struck = Struck(monkeypatch)
-    one, other = (output(model.train(), read) for _ in range(2))
+    one, other = (output(training(model), batch) for _ in range(2))
     assert not torch.equal(one, other)
-    assert struck.calls == 2 * count
+    assert struck.calls == 2 * expected
     if struck.numbers > 500:
         spread = (CHANCE * (1 - CHANCE) / struck.numbers) ** 0.5
         assert struck.lost / struck.numbers == pytest.approx(CHANCE, abs=5 * spread)
     struck.calls = 0
-    one, other = (output(model.eval(), read) for _ in range(2))
+    one, other = (output(model.eval(), batch) for _ in range(2))
     assert torch.equal(one, other)
     assert struck.calls == 0
 
 
 @pytest.mark.parametrize("name", dict(FIELDS))
 def test_without_it_training_is_what_evaluation_is(name: str) -> None:
-    model, read = made(name)
-    assert torch.equal(output(model.train(), read), output(model.train(), read))
-    torch.testing.assert_close(output(model.train(), read), output(model.eval(), read), atol=1e-5, rtol=1e-5)
+    model, batch = made(name)
+    assert torch.equal(output(training(model), batch), output(training(model), batch))
+    torch.testing.assert_close(output(training(model), batch), output(model.eval(), batch), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("features", ["vectors", "binary"])
-def test_so_many_features_of_a_bag_of_words_are_struck_out(features: str) -> None:
-    model, read = made("bag_of_words", word_dropout=CHANCE, features=features, ngrams=2, pool="sum")
-    whole = torch.cat([model.eval().features(read)[1] for _ in range(30)])
-    left = torch.cat([model.train().features(read)[1] for _ in range(30)])
+def test_so_many_features_of_a_bag_of_words_are_dropped(features: str) -> None:
+    model, batch = made("bag_of_words", word_dropout=CHANCE, features=features, ngrams=2, pool="sum")
+    whole = torch.cat([model.eval().features(batch.input)[1] for _ in range(30)])
+    left = torch.cat([model.train().features(batch.input)[1] for _ in range(30)])
     assert whole.eq(1).sum() > 500
     assert left[whole == 0].eq(0).all()
     assert 1 - left[whole == 1].mean().item() == pytest.approx(CHANCE, abs=0.05)

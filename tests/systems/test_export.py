@@ -1,21 +1,31 @@
-"""`torch.compile` takes `forward` of every system as one graph, and `torch.export` what it computes; but for those listed."""
+"""`torch.compile` takes a training step of every system as one graph, and `torch.export` what it computes."""
+
+import subprocess
+import sys
 
 import pytest
-import torch
 
 from saccade import systems
 
-from .tiny import loss_of, tiny
+from .traced import WAYS
 
-every = pytest.mark.parametrize("name", systems.names())
+# Systems that cannot be traced, the word that torch says of it, and why.
+UNTRACED = {"han": ("data-dependent", "sentences of like length are read together: how many lengths there are is data")}
 
 
-@every
-@pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
-def test_forward_is_one_graph(name: str, training: bool) -> None:
-    one = tiny(name)
-    batch = one.batch()
-    one.model.train(training)
-    torch._dynamo.reset()
-    compiled = torch.compile(one.model, fullgraph=True, backend="eager")
-    torch.testing.assert_close(loss_of(compiled, batch), loss_of(one.model, batch), atol=1e-4, rtol=1e-5)
+@pytest.fixture(scope="module")
+def traced() -> dict[tuple[str, str], str]:
+    """What became of each system, in each way."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.systems.traced"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {(name, way): found for name, way, found in (line.split("\t", 2) for line in lines)}
+
+
+@pytest.mark.parametrize("name", systems.names())
+@pytest.mark.parametrize("way", WAYS)
+def test_torch_traces_it(traced: dict[tuple[str, str], str], name: str, way: str) -> None:
+    found = traced[name, way]
+    if name in UNTRACED:
+        assert UNTRACED[name][0] in found  # once it can be traced, it is to leave the list
+    else:
+        assert found == "equal"

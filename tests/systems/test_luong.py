@@ -113,7 +113,9 @@ def test_its_loss_is_plain_autograd_over_its_steps(attention: str, feeding: str,
 @pytest.mark.parametrize("feeding", FEEDINGS)
 def test_outside_the_window_of_local_m_is_nothing(feeding: str) -> None:
     one, (sources, targets) = made(attention="local_m", feeding=feeding, window=1), rows()
-    for source, each in zip(sources, forced(one, one.read(TextInput(*padded(sources))), targets, start=START, looks=True), strict=True):
+    for source, each in zip(
+        sources, forced(one, one.read(TextInput(*padded(sources))), targets, start=START, looks=True), strict=True
+    ):
         (weights,) = each.looks[0].weights
         steps, keys = torch.arange(weights.shape[0])[:, None], torch.arange(weights.shape[1])
         inside = ((keys - steps).abs() <= 1) & (keys < len(source))
@@ -124,7 +126,9 @@ def test_outside_the_window_of_local_m_is_nothing(feeding: str) -> None:
 @pytest.mark.parametrize("feeding", FEEDINGS)
 def test_rows_of_local_p_sum_to_at_most_one(feeding: str) -> None:
     one, (sources, targets) = made(attention="local_p", feeding=feeding), rows()
-    for source, each in zip(sources, forced(one, one.read(TextInput(*padded(sources))), targets, start=START, looks=True), strict=True):
+    for source, each in zip(
+        sources, forced(one, one.read(TextInput(*padded(sources))), targets, start=START, looks=True), strict=True
+    ):
         (weights,) = each.looks[0].weights
         assert (weights[:, len(source) :] == 0).all()
         assert ((weights.sum(-1) > 0) & (weights.sum(-1) < 1)).all()

@@ -22,9 +22,9 @@ from saccade.task import Task
 from saccade.training.settings import Settings, resolve
 from saccade.writers.writer import Options
 
+from .samples import small
+
 COUNT = 5  # examples, of very different sizes
-SMALL = 16  # where a default is larger
-DEEP = 2  # layers: many loud ones would make rounding errors of each other's
 
 TEXTS = ["red fox", "the dog runs over a hill .", "sun", "one bird sings", "a red bird runs to the sun ."]
 ASPECTS = ["fox", "a hill", "moon", "bird", "the sun"]
@@ -120,16 +120,6 @@ def examples(reads: str, writes: str) -> Splits:
     return Splits([Example(one, target, name=f"example {number}") for number, (one, target) in pairs], [], [])
 
 
-def small(kind: type, **given: Any) -> Any:
-    """A config of this class whose sizes are small."""
-    sizes = {
-        field.name: min(field.default, DEEP if "layers" in field.name else SMALL)
-        for field in dataclasses.fields(kind)
-        if isinstance(field.default, int) and not isinstance(field.default, bool)
-    }
-    return kind(**{**sizes, **given})
-
-
 @cache
 def fitted(name: str) -> tuple[Settings, Task, Sequence[Example]]:
     """The settings of a small model, its task, and the examples that this was fitted on."""
@@ -181,19 +171,3 @@ def output_of(model: Any, batch: Batch) -> Tensor:
             found: Tensor = getattr(model, name)(batch.input)
             return found
     return loss_of(model, batch)
-
-
-def gradients(model: nn.Module, loss: Tensor) -> dict[str, Tensor]:
-    """Of every parameter; 0 where there is none."""
-    named = dict(model.named_parameters())
-    found = torch.autograd.grad(loss, list(named.values()), allow_unused=True, materialize_grads=True)
-    return dict(zip(named, found, strict=True))
-
-
-def close(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: float) -> None:
-    """Equal up to this share of the largest number of each tensor."""
-    assert one.keys() == other.keys()
-    for name, tensor in other.items():
-        scale = max(1.0, float(tensor.abs().max()))
-        difference = float((one[name].double() - tensor.double()).abs().max())
-        assert difference <= tolerance * scale, f"{name}: {difference:.3g} apart, of {scale:.3g}"

@@ -112,6 +112,33 @@ def cloud(folder: Path) -> Settings:
     return resolve({"system": "point_cloud"}, [*words, "model.width=4", "train.batch_tokens=60", *WORDS])
 
 
+def glimpses(folder: Path) -> Settings:
+    """Pictures of which a path that is drawn by chance is seen."""
+    photos(folder / "photos")
+    sizes = [f"model.{word}" for word in ("num_glimpses=2", "glimpse_size=4", "glimpse_hidden_size=5", "hidden_size=6")]
+    return resolve(
+        {"system": "ram"}, [f"data.train={folder / 'photos'}", "data.size=10", "train.batch_size=5", *sizes, *WORDS]
+    )
+
+
+def captions(folder: Path) -> Settings:
+    """Pictures that are described by a word, shifted by chance."""
+    photos(folder / "photos")
+    sizes = [f"model.{word}" for word in ("channels=4", "num_stages=2", "embedding_size=5", "hidden_size=6")]
+    return resolve(
+        {"system": "show_attend_tell"},
+        [f"data.train={folder / 'photos'}", "data.size=10", "train.batch_size=5", *sizes, *WORDS],
+    )
+
+
+def windows(folder: Path) -> Settings:
+    """Running text, in windows at random places."""
+    (folder / "my.tsv").write_text("".join(f"{n}\tit is {n % 7} o'clock and all is well\n" for n in range(60)))
+    sizes = ["model.hidden_size=8", "model.num_layers=1", "model.num_heads=2", "model.dropout=0.2"]
+    words = ["tokens.kind=char", "writer.context_length=16", "train.batch_size=4", "search.max_length=8"]
+    return resolve({"system": "gpt2"}, [f"data.train={folder / 'my.tsv'}", *words, *sizes, *WORDS])
+
+
 KINDS: dict[str, Callable[[Path], Settings]] = {
     made.__name__: made
     for made in (
@@ -128,5 +155,8 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
         expansion,
         outlier,
         cloud,
+        glimpses,
+        captions,
+        windows,
     )
 }

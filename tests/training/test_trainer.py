@@ -20,8 +20,8 @@ from saccade.errors import DataError
 from saccade.readers.text import TextColumn
 from saccade.systems.system import Output, System
 from saccade.task import Corpus
-from saccade.training.config import Config
 from saccade.training.memory import optimizer_tensors, restore_optimizer, seed_all
+from saccade.training.train_config import Config
 from saccade.training.trainer import NotFinite, Report, Trainer, make_optimizer, parameter_groups
 from saccade.writers.text import TextTargets
 

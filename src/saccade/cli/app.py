@@ -353,7 +353,7 @@ def vectors(
 
     A classifier starts from such a file by reader.vectors=vectors.txt.
     """
-    from saccade.cli import word_vectors
+    from saccade.cli import vectors as word_vectors
 
     if near is not None:
         word_vectors.near(files, near, count, machine=json)

@@ -7,7 +7,7 @@ from typing import Any
 
 from saccade.cli import streams, verbs
 from saccade.errors import UsageError
-from saccade.search.config import MOST
+from saccade.search.search_config import MOST
 from saccade.trained import TrainedModel
 
 

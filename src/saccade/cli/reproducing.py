@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from saccade.cli import pages, verbs
+from saccade.cli import result_tables, verbs
 from saccade.errors import UsageError
 from saccade.experiments import table
 from saccade.experiments.cell import Cell
@@ -39,7 +39,7 @@ def reproduce(
         raise UsageError("--json and --markdown exclude each other: for machines, or for a page")
     grid, title = table.read(name), Path(name).stem
     if into:
-        pages.check(into, title)
+        result_tables.check(into, title)
     folder = out or Path("runs") / (f"{title}-quick" if quick else title)
     count, hasty = seeds or (1 if quick else None), QUICK if quick else ()
     parts = [(row, grid.cells(row, count, [*hasty, *words], folder)) for row in grid.chosen(rows)]
@@ -54,9 +54,9 @@ def reproduce(
         print(json.dumps(_facts(title, grid, lines)))
     elif markdown or into:
         command = _command(name, words, quick=quick, rows=rows, seeds=seeds)
-        _hand_over(pages.markdown(command, grid, lines), into, title)
+        _hand_over(result_tables.markdown(command, grid, lines), into, title)
     else:
-        print(pages.text(title, grid, lines))
+        print(result_tables.text(title, grid, lines))
         if quick:
             print(f"\nmade with --quick ({', '.join(QUICK)}): that it runs, not how good it is")
 
@@ -97,7 +97,7 @@ def _complete(grid: Grid, cells: Sequence[Cell], *, fresh: bool, machine: bool) 
             watching = watcher(machine=machine)
             watching.note(f"cell {number} of {len(cells)}: {cell.row}, seed {cell.seed} ({cell.path})")
             value = grid.value(cell.complete(grid.split, watching, fresh=fresh))
-            watching.note(f"{pages.metric(grid)} {pages.number(grid, value)} on {grid.split}")
+            watching.note(f"{result_tables.metric(grid)} {result_tables.number(grid, value)} on {grid.split}")
 
 
 def _facts(title: str, grid: Grid, lines: Sequence[Line]) -> dict[str, object]:
@@ -127,7 +127,7 @@ def _command(name: str, words: Sequence[str], *, quick: bool, rows: str | None, 
 
 def _hand_over(section: str, into: Path | None, title: str) -> None:
     if into:
-        pages.write(into, title, section)
+        result_tables.write(into, title, section)
         print(into)
     else:
         print(section)

@@ -15,9 +15,9 @@ from saccade.cli import by_length, streams, verbs
 from saccade.data.examples import Example
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric
-from saccade.evaluation.text import paired_bootstrap
-from saccade.evaluation.text import signatures as text_signatures
-from saccade.search.config import MOST
+from saccade.evaluation.text_scores import paired_bootstrap
+from saccade.evaluation.text_scores import signatures as text_signatures
+from saccade.search.search_config import MOST
 from saccade.task import WINDOW, Kinds
 from saccade.trained import TrainedModel
 from saccade.training.run import Run

@@ -22,7 +22,7 @@ from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
-from saccade.search.config import MOST
+from saccade.search.search_config import MOST
 from saccade.task import Kinds
 from saccade.trained import TrainedModel
 from saccade.training.fresh import holds_run, resumable, seat

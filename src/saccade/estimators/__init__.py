@@ -7,8 +7,8 @@ try:
 except ImportError:
     raise MissingExtra("saccade.estimators", "scikit-learn", "sklearn") from None
 
-from saccade.estimators.attention_mil import AttentionMILClassifier
-from saccade.estimators.nadaraya_watson import NadarayaWatsonClassifier, NadarayaWatsonRegressor
-from saccade.estimators.picture import picture
+from saccade.estimators.bag_classifier import AttentionMILClassifier
+from saccade.estimators.fit_picture import picture
+from saccade.estimators.kernel_estimators import NadarayaWatsonClassifier, NadarayaWatsonRegressor
 
 __all__ = ["AttentionMILClassifier", "NadarayaWatsonClassifier", "NadarayaWatsonRegressor", "picture"]

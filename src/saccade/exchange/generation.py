@@ -11,8 +11,8 @@ from pydantic import Strict
 from saccade.data.tokenizers import Vocabulary
 from saccade.errors import DataError
 from saccade.exchange import published
-from saccade.search.config import MOST
-from saccade.search.config import Config as SearchConfig
+from saccade.search.search_config import MOST
+from saccade.search.search_config import Config as SearchConfig
 
 FILE = "generation_config.json"
 

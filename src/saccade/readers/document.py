@@ -13,7 +13,7 @@ from saccade.data.examples import Example
 from saccade.data.tensors import DocumentInput
 from saccade.errors import DataError
 from saccade.readers import words
-from saccade.readers.sentences import sentences
+from saccade.readers.sentence_splitting import sentences
 from saccade.view.output.display_text import fit
 from saccade.view.trace import Axis
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from saccade.errors import UsageError
 from saccade.search.beam import beam
 from saccade.search.candidates import Choose
-from saccade.search.config import Config
 from saccade.search.forced import Forced, forced
 from saccade.search.greedy import greedy
 from saccade.search.history import Endings, History
@@ -21,6 +20,7 @@ from saccade.search.hypothesis import Hypothesis, HypothesisLook
 from saccade.search.loop import walk
 from saccade.search.protocol import Glance, Keys, Prefiller, State, Step, StepLook, Writer, each
 from saccade.search.sampling import sampling
+from saccade.search.search_config import Config
 
 __all__ = [
     "Config",

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from saccade.errors import SaccadeError, ShapeError
 from saccade.search.candidates import NEVER, Candidates, Choose, writable
-from saccade.search.config import Config
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import divisor
 from saccade.search.protocol import State, Step, Writer, read
+from saccade.search.search_config import Config
 
 
 @torch.inference_mode()

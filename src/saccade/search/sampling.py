@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from saccade.search.candidates import NEVER, Candidates, Choose, best
-from saccade.search.config import Config
+from saccade.search.search_config import Config
 
 LARGEST = 2**64
 BLOCK = 128  # numbers summed at once, which is faster than a running sum of all

@@ -1,4 +1,4 @@
-"""One file per paper. A system's name is its module's name; its module holds `Config`, `Model` and `TASK`; and
+"""One file per paper. A system's name is its module's name; its module holds `READS`, `WRITES`, `Config` and `Model`; and
 `attends(config)`, where not every config has attention.
 
 Importing this package imports no system, and so no torch.

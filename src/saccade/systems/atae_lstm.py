@@ -38,9 +38,9 @@ class Config:
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
     word_dropout: Share = 0.0
-    "Share of the words, of text and aspect, read as unknown in training; with task.spelling, by their letters only."
+    "Share of the words, of text and aspect, read as unknown in training; with reader.spelling, by their letters only."
     letter_dropout: Share = 0.5
-    "Share of the runs of letters (task.spelling) that are not read in training."
+    "Share of the runs of letters (reader.spelling) that are not read in training."
     dropout: Share = 0.5
     "Dropout of word vectors and of the pooled text."
 

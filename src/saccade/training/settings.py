@@ -11,7 +11,7 @@ from saccade.data import tokenizers
 from saccade.errors import UnknownName, UsageError
 from saccade.search import Config as SearchConfig
 from saccade.task import Kinds
-from saccade.training.config import Config as TrainConfig
+from saccade.training.train_config import Config as TrainConfig
 
 SECTIONS = ("model", "data", "tokens", "reader", "writer", "train", "search")
 # What people who know other libraries type, and what it is called here.

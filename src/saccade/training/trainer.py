@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from saccade.data.batches import BatchSource
 from saccade.errors import SaccadeError
-from saccade.training.config import Config
 from saccade.training.memory import optimizer_tensors, random_tensors, restore_optimizer, restore_random
 from saccade.training.schedules import SCHEDULES
+from saccade.training.train_config import Config
 
 SKIPS = 3  # updates in a row without a finite gradient that end a run
 FUSED = ("cpu", "cuda", "xpu", "mps")  # devices with fused optimizers

@@ -14,7 +14,7 @@ from saccade.data.batches import Integers
 from saccade.data.draws import Draws
 from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch, TextTarget, padded
-from saccade.evaluation.text import perplexity
+from saccade.evaluation.text_scores import perplexity
 from saccade.search import search, stream
 from saccade.writers import text
 from saccade.writers.text import decoded

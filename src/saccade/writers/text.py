@@ -14,7 +14,7 @@ from saccade.data.examples import Example, Splits, place
 from saccade.data.tensors import Batch, TextTarget, padded
 from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError, UnknownName, UsageError
-from saccade.evaluation.text import Tokenize, perplexity, signatures, translation_scores
+from saccade.evaluation.text_scores import Tokenize, perplexity, signatures, translation_scores
 from saccade.readers.text import WINDOW, places
 from saccade.search import Hypothesis, search, stream
 from saccade.view.trace import Axis, Look

@@ -2,7 +2,7 @@
 
 import pytest
 
-from saccade.readers.sentences import sentences
+from saccade.readers.sentence_splitting import sentences
 
 
 @pytest.mark.parametrize(

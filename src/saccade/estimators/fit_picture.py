@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from saccade.errors import ShapeError
-from saccade.estimators.nadaraya_watson import NadarayaWatsonRegressor
+from saccade.estimators.kernel_estimators import NadarayaWatsonRegressor
 from saccade.view.charts.kernel_regression import kernel_regression
 
 QUERIES = 61

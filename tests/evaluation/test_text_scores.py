@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from saccade.evaluation.text import Tokenize, paired_bootstrap, signatures, translation_scores
+from saccade.evaluation.text_scores import Tokenize, paired_bootstrap, signatures, translation_scores
 
 HYPOTHESES = [
     "Two young men are outside, near many bushes.",

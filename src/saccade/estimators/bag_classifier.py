@@ -19,7 +19,7 @@ from saccade.errors import ShapeError, UsageError
 from saccade.readers.bag import BagColumn, Scale
 from saccade.systems.attention_mil import Config, Model
 from saccade.task import Corpus
-from saccade.training.config import Config as TrainConfig
+from saccade.training.train_config import Config as TrainConfig
 from saccade.training.trainer import Trainer
 from saccade.writers.label import LabelColumn
 

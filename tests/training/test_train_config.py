@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from saccade.errors import UsageError
-from saccade.training.config import MOST_THREADS, USED, Config
+from saccade.training.train_config import MOST_THREADS, USED, Config
 
 from .runs import tiny, tiny_epochs
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from saccade.cli import pages
+from saccade.cli import result_tables
 from saccade.experiments.table import Grid, Line, Row
 
 ROW = Row(name="A", paper=70.1)
@@ -16,7 +16,10 @@ def grid(metric: str) -> Grid:
 
 def cells(metric: str, values: list[float | None], minutes: list[float]) -> list[str]:
     """What stands in the line of a table, column by column."""
-    return [cell.strip() for cell in pages.markdown("x", grid(metric), [Line(ROW, values, minutes, "")]).split("|")[-7:-1]]
+    return [
+        cell.strip()
+        for cell in result_tables.markdown("x", grid(metric), [Line(ROW, values, minutes, "")]).split("|")[-7:-1]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ def test_of_many_seeds_the_least_and_the_most_are_told() -> None:
 
 
 def test_the_terminal_has_the_same_numbers() -> None:
-    told = pages.text("t", grid("exact_match"), [Line(ROW, SHARES, [1.0, 2.0, 6.0], "nrefs:1|tok:13a")])
+    told = result_tables.text("t", grid("exact_match"), [Line(ROW, SHARES, [1.0, 2.0, 6.0], "nrefs:1|tok:13a")])
     assert "exact %, mean ± sd" in told
     line = "A 3 of 4 72.53 ± 2.41 75.12 70.34 – 72.13 3.0 70.1"
     assert told.splitlines()[3].split() == line.split()
