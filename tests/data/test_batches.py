@@ -133,7 +133,7 @@ class Lengths:
         self.lengths = lengths
 
     def batch(self, indices: Integers) -> list[int]:
-        return indices.tolist()
+        return list(map(int, indices))
 
 
 def drawn(source: PlannedBatches, count: int) -> list[list[int]]:

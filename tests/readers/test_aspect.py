@@ -62,7 +62,7 @@ def test_an_aspect_is_not_empty(text: str) -> None:
 @pytest.mark.parametrize("part", ["train", "valid", "test"])
 def test_aspects_are_there_before_training_begins(part: str) -> None:
     bad = [*EXAMPLES, Example("good food | ", "positive")]
-    splits = Splits(**{name: bad if name == part else EXAMPLES for name in ("train", "valid", "test")})
+    splits = Splits(*(bad if name == part else EXAMPLES for name in ("train", "valid", "test")))
     with pytest.raises(DataError, match="example 4: expected an aspect"):
         made_tasks.fitted(SYSTEM, splits, *SIZES)
     ((found, index, problem),) = Reader.unfit(splits)

@@ -17,7 +17,7 @@ SPLITS = Splits([Example(bag, label) for bag, label in zip(BAGS, "ab", strict=Tr
 
 
 def reader(max_deviation: float = 0.0) -> Reader:
-    return Reader.fit(Config(max_deviation=max_deviation), None, SPLITS, [])  # type: ignore[return-value]
+    return Reader.fit(Config(max_deviation=max_deviation), None, SPLITS, [])
 
 
 def test_features_are_scaled_each_by_itself() -> None:
@@ -46,7 +46,7 @@ def test_a_rare_large_value_is_brought_back() -> None:
 def test_it_is_kept_with_the_run(tmp_path: Path) -> None:
     reader(1.5).save(tmp_path)
     again = Reader.load(Config(max_deviation=1.5), tmp_path)
-    assert again.scale == Scale.of(BAGS, 1.5)  # type: ignore[attr-defined]
+    assert again.scale == Scale.of(BAGS, 1.5)
     assert again.sizes() == {"shape": (3,)}
     told = json.loads((tmp_path / FILE).read_text())
     for damaged in ("{", "[]", "null", json.dumps({**told, "other": 1}), json.dumps({"mean": [0]})):
@@ -147,6 +147,7 @@ def test_instances_are_numbered_marked_and_shown() -> None:
     shown = axis(pictures, numbers=False)
     assert (list(shown.labels), shown.grid) == (["4", "7"], (1, 2))
     assert shown.images is not None
-    assert (shown.images.dtype, shown.images.min()) == (np.uint8, 128)
+    assert shown.images.dtype == np.uint8
+    assert shown.images.min() == 128
     notes = [reader().notes(Example(bag)) for bag in (BAGS[0], pictures, Bag(ROWS[:2], np.zeros(2, np.int64)))]
     assert notes == [{}, {"marked instances": "*"}, {}]

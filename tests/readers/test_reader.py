@@ -44,7 +44,8 @@ def test_flaws_are_told_with_their_place() -> None:
 def test_a_reader_that_learns_nothing_is_whole() -> None:
     reader = Reader.fit(None, None, splits(), [])
     assert (reader.sizes(), reader.kept(), reader.notes(EXAMPLES[0])) == ({}, None, {})
-    assert list(Reader.unfit(splits())) == list(reader.flaws(EXAMPLES)) == []
+    assert not list(Reader.unfit(splits()))
+    assert not list(reader.flaws(EXAMPLES))
 
 
 def test_what_is_no_text_is_refused() -> None:

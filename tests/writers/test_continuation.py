@@ -98,7 +98,7 @@ def test_batches_are_of_so_many_windows_or_tokens() -> None:
 def test_texts_follow_each_other_with_the_end_token_between() -> None:
     task = fitted()
     tokenizer, end = task.reader.tokenizer, task.reader.tokenizer.vocabulary.end
-    windows = task.corpus([Example("", "Speak"), Example("", "All")])
+    windows: Any = task.corpus([Example("", "Speak"), Example("", "All")])
     assert windows.tokens.tolist() == [*tokenizer.encode("Speak"), end, *tokenizer.encode("All"), end]
     assert list(task.flaws(TRAIN)) == []  # that they have no input is no flaw
 

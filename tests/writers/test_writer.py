@@ -13,7 +13,8 @@ from saccade.writers.writer import Options, Prediction, Writer, parts_of, ranked
 
 def test_a_prediction_is_its_text_and_how_likely_it_is() -> None:
     one = Prediction("a", math.log(0.25), values=np.zeros(3), example=Example("x"))
-    assert (str(one), one.probability) == ("a", pytest.approx(0.25))
+    assert str(one) == "a"
+    assert one.probability == pytest.approx(0.25)
     assert one == Prediction("a", math.log(0.25))  # where it came from is no part of what it is
     assert repr(one) == "Prediction(text='a', log_prob=-1.3862943611198906, finished=True, group='', alternatives=())"
 

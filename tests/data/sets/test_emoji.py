@@ -41,7 +41,7 @@ def made(directory: Path) -> None:
         known = NAMES if language == "en" else NAMES[:4]
         captions = {chr(0x1F600 + number): name for number, name in enumerate(known)} | TONES
         entries = {sign: {"default": ["x"], "tts": [caption]} for sign, caption in captions.items()}
-        entries["🂡"] = {"default": ["no name"]}  # type: ignore[dict-item]
+        entries["🂡"] = {"default": ["no name"]}
         write(folder / f"cldr_annotations_{language}.json.gz", {"annotations": {"annotations": entries}})
 
 

@@ -19,7 +19,8 @@ HERE = Path("some.pickle")
 
 def staged(name: str) -> GraphData:
     try:
-        return planetoid.load(planetoid.Config(graph=name)).shared  # type: ignore[arg-type]
+        found: GraphData = planetoid.load(planetoid.Config(graph=name)).shared  # type: ignore[arg-type]
+        return found
     except DataError as error:
         if "is missing in" not in str(error):
             raise
