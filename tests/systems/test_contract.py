@@ -249,7 +249,8 @@ def same(one: Sequence[Prediction], other: Sequence[Prediction]) -> None:
     assert [own.text for own in one] == [own.text for own in other]
     assert [own.log_prob for own in one] == [own.log_prob for own in other]
     for own, same in zip(one, other, strict=True):
-        assert own.values is None or np.array_equal(own.values, same.values)
+        assert (own.values is None) == (same.values is None)
+        assert own.values is None or same.values is None or np.array_equal(own.values, same.values)
 
 
 @every

@@ -60,6 +60,7 @@ class Reader(reader.Reader):
         )
         edges = None if data.edge_features is None else torch.from_numpy(data.edge_features)
         graph = Graph(torch.from_numpy(data.edge_index), len(data.labels))
+        _ = graph.looped  # kept from now on: to find self loops takes a look at the numbers, which a traced program cannot
         matrix = sparse if _mostly_zeros(features) else sparse.to_dense()
         self.whole = NodeInput(graph, matrix, edges, torch.zeros(0, dtype=torch.long))
 
