@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_a_seed_is_a_text_and_several_follow_each_other(plays: Path, capsys: pyt
     ],
 )
 def test_options_are_those_of_the_search(
-    option: str, search: dict[str, float], plays: Path, capsys: pytest.CaptureFixture[str]
+    option: str, search: dict[str, Any], plays: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     method = {} if "max_length" in search else {"method": "sample"}
     expected = "".join(load_run(plays).stream("to", **method, **search))

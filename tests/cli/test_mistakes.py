@@ -118,7 +118,7 @@ MISTAKES = [
     Mistake("too wide a beam", "translate run --beam 100000", 2, ("--beam: expected at most 1000, got 100000",)),
     Mistake("too wide a search", "predict run search.method=beam search.beam=5000", 2, ("search.beam", "1000", "5000")),
     Mistake("too wide a comparison", "compare run run --beam 5000", 2, ("search.beam", "1000", "5000")),
-    Mistake("too many samples", "predict run search.method=sample search.n_best=5000", 2, ("search.n_best", "1000", "5000")),
+    Mistake("too many samples", "predict run search.method=sample search.n_best=5000", 2, ("n_best", "1000", "5000")),
     Mistake("too many resampled tests", "compare run run --samples 1000000000", 2, ("--samples", "100000")),
     Mistake("more texts than hypotheses", "predict run search.beam=2 --n-best 3", 2, ("n_best", "beam (2)", "got 3")),
     Mistake("too many seeds", "reproduce mnist-bags --seeds 1000000000", 2, ("--seeds", "1000")),

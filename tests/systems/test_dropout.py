@@ -19,7 +19,8 @@ from saccade.layers import dropout, gat_conv, multihead
 from saccade.systems.han import of_like_length
 from saccade.task import Task
 
-from .tiny import Tiny, examples, fitted, loudly, small, tiny, without_dropout
+from .samples import small
+from .tiny import Tiny, examples, fitted, loudly, tiny, without_dropout
 
 CHANCE = 0.37  # that nothing else has
 FIELDS = [
