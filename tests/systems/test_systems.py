@@ -24,7 +24,3 @@ def test_who_attends_says_so(name: str) -> None:
 @pytest.mark.parametrize(("name", "given"), CONTROLS)
 def test_controls_do_not(name: str, given: dict[str, Any]) -> None:
     assert not systems.attends(name, systems.load(name).Config(**given))
-
-
-def test_a_system_that_had_another_name_attends_as_well() -> None:
-    assert systems.attends("rnn_attention", systems.load("bahdanau").Config())

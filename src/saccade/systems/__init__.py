@@ -13,8 +13,6 @@ from typing import Any
 from saccade.errors import UnknownName
 
 _HERE = Path(__file__).parent
-# Names that systems had before; runs from then still open.
-EARLIER = {"rnn_attention": "bahdanau"}
 
 
 def names() -> list[str]:
@@ -24,7 +22,6 @@ def names() -> list[str]:
 
 def load(name: str) -> ModuleType:
     """The module of this system."""
-    name = EARLIER.get(name, name)
     if name not in names():
         raise UnknownName("system", name, names())
     return importlib.import_module(f"saccade.systems.{name}")
