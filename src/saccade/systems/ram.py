@@ -152,6 +152,8 @@ class Model(Labeler):
 
     def forward(self, batch: Batch) -> Output:
         """Cross-entropy for the label, REINFORCE for the locations, and the baseline's error (section 3.2)."""
+        if batch.target.agreement:
+            raise UsageError("writer.agreement: ram samples its glimpses, and two passes never agree; leave it at 0")
         copies = self.config.num_samples if self.training else 1
         labels = batch.target.labels.repeat(copies)
         path = self.look_around(batch.input.pixels.repeat(copies, 1, 1, 1))
