@@ -75,7 +75,7 @@ def test_its_config_explains_itself(name: str) -> None:
 @every
 def test_its_sentence_is_whole(name: str) -> None:
     found = systems.sentence(name)
-    assert set(found) == {"name", "paper", "reads", "attends", "writes"}
+    assert set(found) == {"name", "paper", "reads", "attends", "writes", "reader", "writer"}
     assert all(found.values())
     assert re.search(r"\(.*\d{4}\)", found["paper"])
 
