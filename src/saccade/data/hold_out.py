@@ -31,7 +31,7 @@ def hold_out(
         if len(where[digest]) <= left and not (every_label and any(labels[name] <= count for name, count in own.items())):
             held.update(where[digest])
             left -= len(where[digest])
-            labels -= own
+            labels.subtract(own)
     if not held and len(where) > 1 and not every_label:  # every key comes more often than wanted: the rarest
         held.update(where[min(sorted(where), key=lambda digest: len(where[digest]))])
     return [one for i, one in enumerate(examples) if i not in held], [one for i, one in enumerate(examples) if i in held]
