@@ -20,9 +20,27 @@ for ignored, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SI
 SEED = int(os.environ.get("SACCADE_TEST_SEED", "0"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests first, the others in their order."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+# Tests on the stand-in device (`tests/second_device.py`), which have processes of their own.
+ON_DEVICE = (
+    "tests/layers/test_devices.py",
+    "tests/systems/test_device_law.py",
+    "tests/test_second_device.py",
+    "devices_agree",
+    "serve_any_device",
+    "test_nan_on_an_accelerator_reaches_those_who_see_it",
+    "on_an_accelerator",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long tests first, the others in their order; with SACCADE_SECOND_DEVICE=1 only those of the stand-in device."""
+    wanted = os.environ.get("SACCADE_SECOND_DEVICE") == "1"
+    parts: tuple[list[pytest.Item], list[pytest.Item]] = ([], [])
+    for item in items:
+        parts[wanted == any(name in item.nodeid for name in ON_DEVICE)].append(item)
+    left, kept = parts
+    config.hook.pytest_deselected(items=left)
+    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ A CPU tensor with dimensions that meets one of this device raises `MixedDevicesE
 `.tolist()`, a copy to the CPU, and operations whose output shape depends on numbers, such as `nonzero()`.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
@@ -35,8 +36,12 @@ class _Backend:
     device_count = staticmethod(lambda: 1)
 
 
-_setup_privateuseone_for_python_backend("second_device", _Backend())
-DEVICE = torch.device("second_device", 0)
+# Autograd starts a thread for every device that is known at a process's first gradient, and a process with such threads
+# cannot fork and train: the device is known only to processes that run its tests and no others (`tests/conftest.py`).
+WANTED = os.environ.get("SACCADE_SECOND_DEVICE") == "1"
+if WANTED:
+    _setup_privateuseone_for_python_backend("second_device", _Backend())
+DEVICE = torch.device("privateuseone", 0)  # which is called second_device once it is known
 CPU = torch.device("cpu")
 COPIES = ("aten::_to_copy", "aten::copy_")
 INDEXED = ("aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_")

@@ -205,7 +205,7 @@ def generate(
 ) -> None:
     """Go on from a prompt, printed as it is written: saccade generate runs/gpt-shakespeare --prompt 'ROMEO:' --n 3.
 
-    The run's own search decides how ([search] in saccade config RUN); each option for sampling changes it for this
+    The run's own search decides how (section search of saccade config RUN); each option for sampling changes it for this
     command, and makes a run sample that else takes the likeliest token. The same seed writes the same text.
     """
     from saccade.cli import generating

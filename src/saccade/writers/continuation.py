@@ -126,6 +126,12 @@ class Writer(text.Writer):
     def groups(self) -> list[str]:
         return [""]
 
+    @property
+    def _banned(self) -> tuple[int, ...]:
+        """What is never written: also the unknown token, which stands for no text."""
+        unknown = self.vocabulary.unknown
+        return self.vocabulary.banned if unknown is None else (*self.vocabulary.banned, unknown)
+
     def _from(self, batch: Batch) -> dict[str, Any]:
         """Where search begins: prompts, without the first token of each, which stands for the start."""
         rows = [row[:size] for row, size in zip(batch.input.tokens.tolist(), batch.input.lengths.tolist(), strict=True)]
@@ -135,7 +141,7 @@ class Writer(text.Writer):
             "start": [row[0] for row in rows],
             "prompts": [row[1:] for row in rows],
             "end": self.vocabulary.end,
-            "banned": self.vocabulary.banned,
+            "banned": self._banned,
             "device": batch.input.tokens.device,
         }
 
