@@ -147,8 +147,8 @@ def test_scenes_are_sound(kind: str, made: Make) -> None:
     if not systems.attends(one.settings.system, one.settings.model):
         pytest.skip("nothing to see")
     options = Options(OPTIONS.search, looks=True)
-    for example in one.examples[:3]:
-        (row,) = one.task.predictions(one.model, [example], options)
+    examples = one.examples[:6]  # in one batch, and so with padding
+    for example, row in zip(examples, one.task.predictions(one.model, examples, options), strict=True):
         scenes = [one.task.scene(one.model, example, shown) for shown in one.task.writer.shown(row)]
         check_trace(Trace(one.settings.system, scenes))
         for scene in scenes:
