@@ -13,34 +13,24 @@ from torch import Tensor, nn
 
 from saccade.attention import Biased, Mask, Perceptron, Positions, Score, attend, lengths, make_normalizer
 from saccade.attention.live import live
-from saccade.config import Count, Positive, Share
+from saccade.config import Count, Share
 from saccade.data.tensors import FAR, AspectInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.word_embedding import WordVectors
-from saccade.systems.system import Labeler
+from saccade.systems.system import Labeler, WordsConfig
 
 READS, WRITES = "aspect", "label"
 DEFAULTS = {"tokens": {"kind": "word"}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(WordsConfig):
     """Sizes."""
 
-    embedding_size: Positive = 100
-    "Embedding size: of word vectors, and so of an aspect, which is the mean of its words."
-    hidden_size: Positive = 64
-    "Hidden size of the LSTM, and of the layer that scores words."
     near: Count = 0
     "Words to each side of the aspect whose distance counts, by a learned number in the score; 0: none, as in the paper."
-    normalize: str = "softmax"
-    "How scores become weights: softmax, sparsemax, entmax15 …"
-    word_dropout: Share = 0.0
-    "Share of the words, of text and aspect, read as unknown in training; with reader.spelling, by their letters only."
-    letter_dropout: Share = 0.5
-    "Share of the runs of letters (reader.spelling) that are not read in training."
     dropout: Share = 0.5
     "Dropout of word vectors and of the pooled text."
 

@@ -14,26 +14,22 @@ from torch import Tensor, nn
 
 from saccade.attention import make_normalizer, make_score
 from saccade.attention.live import live
-from saccade.config import Count, Positive, Share
+from saccade.config import Count, Positive
 from saccade.data.tensors import Batch, TextInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.attentive_decoder import Annotations, DecoderState, LastStateDecoder, query_map_for
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import RecurrentReader, cell_named
 from saccade.search.protocol import Step, StepLook
-from saccade.systems.system import Output, System
+from saccade.systems.system import AttentiveConfig, Output, System
 
 READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(AttentiveConfig):
     """Sizes and parts of the model; the paper's are embedding=620, hidden=1000, readout=500."""
 
-    embedding_size: Positive = 256
-    "Embedding size."
-    hidden_size: Positive = 256
-    "Hidden size of the decoder, and of the encoder in each direction."
     readout_size: Count = 128
     "Width of the layer before the output (maxout of pairs); 0: none, the output reads the state alone."
     readout_reads: Literal["new", "last"] = "new"
@@ -46,12 +42,6 @@ class Config:
     "1: the reader goes forward only. 2: also backward."
     score: str = "additive"
     "How a state and a place of the source are compared: any name of the catalog of scores."
-    normalize: str = "softmax"
-    "How scores become weights: softmax, sparsemax, entmax15 …"
-    max_positions: Positive = 200
-    "Longest source that the location score can look at; other scores have no limit."
-    dropout: Share = 0.0
-    "Dropout of embeddings and of the readout layer."
 
 
 @dataclass(frozen=True)

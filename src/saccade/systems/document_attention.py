@@ -13,40 +13,27 @@ from torch import Tensor, nn
 
 from saccade.attention import lengths
 from saccade.attention.live import live
-from saccade.config import Positive, Share
 from saccade.data.tensors import WordsInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import AttentionPool, mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.word_embedding import WordVectors
-from saccade.systems.system import Labeler
+from saccade.systems.system import Labeler, WordsConfig
 
 READS, WRITES = "words", "label"
 DEFAULTS = {"tokens": {"kind": "word"}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(WordsConfig):
     """Sizes, and who asks."""
 
-    embedding_size: Positive = 100
-    "Embedding size."
     encoder: Literal["none", "gru"] = "none"
     "none: words stand by themselves, and their order does not matter; gru: each is read with its neighbors."
-    hidden_size: Positive = 64
-    "Hidden size of the GRU in each direction, and of the layer that scores words."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words count by their weights; mean: all alike, the control."
     query: Literal["learned", "context"] = "learned"
     "Who asks. learned: one vector for all texts; context: the mean of the text's own words."
-    normalize: str = "softmax"
-    "How scores become weights: softmax, sparsemax, entmax15 …"
-    word_dropout: Share = 0.0
-    "Share of the words read as unknown in training, which teaches that vector; with reader.spelling, by their letters only."
-    letter_dropout: Share = 0.5
-    "Share of the runs of letters (reader.spelling) that are not read in training."
-    dropout: Share = 0.3
-    "Dropout of word vectors and of the pooled text."
 
 
 def attends(config: Config) -> bool:

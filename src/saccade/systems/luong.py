@@ -14,44 +14,30 @@ from torch import Tensor, nn
 
 from saccade.attention import PredictedCenter, local_m, local_p, make_normalizer, make_score
 from saccade.attention.live import live
-from saccade.config import Positive, Share
+from saccade.config import Positive
 from saccade.data.tensors import Batch, TextInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.attentive_decoder import Annotations, DecoderState, NewStateDecoder, Window
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import Stack
 from saccade.search.protocol import Step, StepLook
-from saccade.systems.system import Output, System
+from saccade.systems.system import AttentiveConfig, Output, System
 
 READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(AttentiveConfig):
     """Sizes and parts of the model; the paper's are embedding=1000, hidden=1000, layers=4, dropout=0.2."""
 
-    embedding_size: Positive = 256
-    "Embedding size."
-    hidden_size: Positive = 256
-    "Hidden size of every layer, of encoder and decoder."
-    cell: Literal["lstm", "gru"] = "lstm"
-    "The recurrent unit of encoder and decoder."
-    num_layers: Positive = 1
-    "Number of encoder layers, and as many decoder layers."
     score: str = "general"
     "How a state and a place of the source are compared: any name of the catalog; the paper's concat is called additive."
-    normalize: str = "softmax"
-    "How scores become weights: softmax, sparsemax, entmax15 …"
     attention: Literal["global", "local_m", "local_p"] = "global"
     "global: all of the source; local_m: a window that moves on with each word; local_p: a window whose place is predicted."
     window: Positive = 10
     "Places that a local window opens on either side of its center: the paper's D."
     feeding: Literal["none", "input"] = "input"
     "input: what was seen at a word is joined to the vector of the next, so that the writer knows where it has looked."
-    max_positions: Positive = 200
-    "Longest source that the location score can look at; other scores have no limit."
-    dropout: Share = 0.0
-    "Dropout of embeddings, between layers and before the output."
 
 
 @dataclass(frozen=True)

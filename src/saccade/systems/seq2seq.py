@@ -13,33 +13,25 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention.live import live
-from saccade.config import Positive, Share
+from saccade.config import Positive
 from saccade.data.tensors import Batch, TextInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import Stack
 from saccade.search.protocol import Step
-from saccade.systems.system import Output, System
+from saccade.systems.system import Output, RecurrentConfig, System
 
 READS, WRITES = "text", "text"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(RecurrentConfig):
     """Sizes and parts of the model; the paper's are embedding=1000, hidden=1000, layers=4."""
 
-    embedding_size: Positive = 256
-    "Embedding size."
-    hidden_size: Positive = 256
-    "Hidden size of every layer, of encoder and decoder."
-    cell: Literal["lstm", "gru"] = "lstm"
-    "The recurrent unit of encoder and decoder."
     num_layers: Positive = 2
     "Number of encoder layers, and as many decoder layers."
     order: Literal["forward", "reversed"] = "reversed"
     "reversed: the source is read from its last token to its first, so that its beginning is near the target's."
-    dropout: Share = 0.0
-    "Dropout of embeddings and between layers."
 
 
 def backwards(source: Int[Tensor, "B K"], source_lengths: Int[Tensor, " B"]) -> Int[Tensor, "B K"]:

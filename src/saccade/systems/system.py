@@ -1,18 +1,67 @@
-"""What the engine knows of every system: `forward(batch) -> Output`, and `looks`."""
+"""What the engine knows of every system: `forward(batch) -> Output`, and `looks`; and settings that several have."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.config import Positive, Share
 from saccade.data.tensors import Batch
 from saccade.view.trace import Look
 
 Recorded = Mapping[str, Sequence[Any]]  # attention by the qualified name of the module that attended
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionConfig:
+    """How a system attends."""
+
+    normalize: str = "softmax"
+    "How scores become weights: softmax, sparsemax, entmax15 …"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentConfig:
+    """Sizes of a recurrent encoder and decoder."""
+
+    embedding_size: Positive = 256
+    "Embedding size."
+    hidden_size: Positive = 256
+    "Hidden size of every layer, of encoder and decoder."
+    cell: Literal["lstm", "gru"] = "lstm"
+    "The recurrent unit of encoder and decoder."
+    num_layers: Positive = 1
+    "Number of encoder layers, and as many decoder layers."
+    dropout: Share = 0.0
+    "Dropout of embeddings, between layers and before the output."
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentiveConfig(AttentionConfig, RecurrentConfig):
+    """Sizes of a recurrent encoder and of a decoder that attends to what it read."""
+
+    max_positions: Positive = 200
+    "Longest source that the location score can look at; other scores have no limit."
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsConfig(AttentionConfig):
+    """Sizes of a system that weighs the words of a text."""
+
+    embedding_size: Positive = 100
+    "Embedding size."
+    hidden_size: Positive = 64
+    "Hidden size of the recurrent unit (in each direction), and of the layer that scores words."
+    word_dropout: Share = 0.0
+    "Share of the words read as unknown in training, which teaches that vector; with reader.spelling, by their letters only."
+    letter_dropout: Share = 0.5
+    "Share of the runs of letters (reader.spelling) that are not read in training."
+    dropout: Share = 0.3
+    "Dropout of word vectors and of the pooled text."
 
 
 @dataclass(frozen=True)
