@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,13 @@ import torch
 from saccade.config import Positive
 from saccade.data.batches import Integers
 from saccade.data.draws import Draws
-from saccade.data.examples import Example, Splits
+from saccade.data.examples import Example
 from saccade.data.tensors import Batch, TextTarget, padded
 from saccade.evaluation.text_scores import perplexity
 from saccade.search import search, stream
 from saccade.writers import text
 from saccade.writers.text import decoded
-from saccade.writers.writer import Loss, Options, Prediction
+from saccade.writers.writer import Loss, Options, Prediction, ReaderTokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +82,7 @@ class RandomWindows:
         return max(1, math.ceil(epochs * len(self.windows.tokens) / (self.size * self.windows.context)))
 
 
-class Writer(text.Writer):
+class Writer(ReaderTokens, text.Writer):
     """Writes on from prompts, which the reader reads with the same tokenizer."""
 
     CONTINUES, PREDICTED = True, False
@@ -92,21 +91,6 @@ class Writer(text.Writer):
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:
         return ("loss", "perplexity")
-
-    @classmethod
-    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
-        return [example.target for example in splits.train]
-
-    @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> "Writer":
-        return cls(config, reader.tokenizer)
-
-    def save(self, directory: Path) -> None:
-        """The tokenizer is the reader's."""
-
-    @classmethod
-    def load(cls, config: Any, directory: Path, reader: Any) -> "Writer":
-        return cls(config, reader.tokenizer)
 
     def sizes(self) -> dict[str, Any]:
         return {"context_length": self.config.context_length}

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from saccade.data.examples import Example, Splits
+from saccade.data.examples import Example
 from saccade.data.tensors import Batch
 from saccade.data.tokenizers import Tokenizer
 from saccade.evaluation.ranks import chance_scores, rank_of, rank_scores
@@ -29,7 +28,7 @@ class Config:
     "mrr, the mean reciprocal rank, or the share of words that are found among the first 10 or 100."
 
 
-class Writer(writer.Writer):
+class Writer(writer.ReaderTokens):
     """Ranks the reader's words; those that were given, and special tokens, are left out."""
 
     parts = ("by frequency", "by chance")
@@ -43,18 +42,6 @@ class Writer(writer.Writer):
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:
         return ("mrr", *(f"recall_{within}" for within in WITHIN))
-
-    @classmethod
-    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
-        return [example.target for example in splits.train]
-
-    @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> "Writer":
-        return cls(config, reader.tokenizer)
-
-    @classmethod
-    def load(cls, config: Any, directory: Path, reader: Any) -> "Writer":
-        return cls(config, reader.tokenizer)
 
     def encode(self, examples: Sequence[Example]) -> LabelColumn:
         unknown = self.tokenizer.vocabulary.unknown

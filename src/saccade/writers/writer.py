@@ -177,6 +177,25 @@ class Writer(Side):
         return {"probability": prediction.probability}
 
 
+class ReaderTokens(Writer):
+    """A writer of the reader's own tokens, made with its tokenizer."""
+
+    @classmethod
+    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
+        return [example.target for example in splits.train]
+
+    @classmethod
+    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> Any:
+        return cls.load(config, Path(), reader)
+
+    def save(self, directory: Path) -> None:
+        """The tokenizer is the reader's."""
+
+    @classmethod
+    def load(cls, config: Any, directory: Path, reader: Any) -> Any:
+        return cls(config, reader.tokenizer)  # type: ignore[call-arg]
+
+
 def ranked_predictions(
     names: Callable[[int], str], logs: Any, count: int, values: Floats | None, looks: Sequence[Look]
 ) -> list[Prediction]:
