@@ -111,9 +111,9 @@ def attend_edges(
     else:
         context = None
     if context is None:
-        found = look()
-        context = _pool(drop(found[1], dropout) if dropout > 0 else found[1], value, at)
-        attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(found, saw, at, value.dtype))
+        scored = look()
+        context = _pool(drop(scored[1], dropout) if dropout > 0 else scored[1], value, at)
+        attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(scored, saw, at, value.dtype))
     else:
         attended = AttendedEdges(poison(context, saw), graph, normalize, lambda: _spoil(look(), saw, at, value.dtype))
     looks.record(attended)
@@ -142,9 +142,9 @@ def _pool(weights: Tensor, value: Tensor, at: Positions) -> Tensor:
     return empty.index_add(-2, at.query, pooled).to(dtype)
 
 
-def _spoil(found: tuple[Tensor, Tensor], saw: Tensor | None, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _spoil(scored: tuple[Tensor, Tensor], saw: Tensor | None, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """NaN for the weights of targets that saw what is not finite; all in the values' own dtype."""
-    scores, weights = found
+    scores, weights = scored
     if saw is not None:
         weights = torch.where(saw.expand(*weights.shape[:-1], -1)[..., at.query], math.nan, weights)
     return scores.to(dtype), weights.to(dtype)

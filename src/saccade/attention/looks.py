@@ -43,7 +43,7 @@ class Looks(Mapping[str, list[Recorded]]):
         return len(self._seen)
 
     def __repr__(self) -> str:
-        return f"Looks({', '.join(f'{name!r}: {len(found)}' for name, found in self._seen.items())})"
+        return f"Looks({', '.join(f'{name!r}: {len(calls)}' for name, calls in self._seen.items())})"
 
     def add(self, look: Recorded) -> None:
         """Keep a look under the part of the module that is running now; if none is, it is not the module's look."""

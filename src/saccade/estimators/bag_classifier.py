@@ -64,13 +64,13 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
         """Learn from bags and their labels."""
         if self.pool not in ("attention", "gated", "mean", "max"):
             raise UsageError(f"pool: expected attention, gated, mean or max, got {self.pool!r}")
-        found = _bags(X)
+        bags = _bags(X)
         self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
-        if len(labels) != len(found):
-            raise ShapeError(f"expected a label for each of {len(found)} bags, got {len(labels)}")
+        if len(labels) != len(bags):
+            raise ShapeError(f"expected a label for each of {len(bags)} bags, got {len(labels)}")
         if len(self.classes_) < 2:
             raise UsageError(f"expected at least 2 different labels, got {len(self.classes_)}")
-        self._scale = Scale.of(found, self.max_deviation)
+        self._scale = Scale.of(bags, self.max_deviation)
         self.n_features_in_ = self._scale.shape[0]
         config = Config(
             pool=self.pool,  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
             clip=0.0,
             seed=self.random_state,
         )
-        corpus = Corpus(BagColumn(found, self._scale), LabelColumn(labels.astype(np.int64)))
+        corpus = Corpus(BagColumn(bags, self._scale), LabelColumn(labels.astype(np.int64)))
         batches = PlannedBatches(corpus, batch_tokens=self.batch_size, seed=self.random_state)
         with torch.random.fork_rng(devices=()):
             torch.manual_seed(self.random_state)
@@ -102,8 +102,8 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Sequence[ArrayLike]) -> Array:
         """The most probable label of each bag."""
-        chosen: Array = self.classes_[self.predict_proba(X).argmax(1)]
-        return chosen
+        labels: Array = self.classes_[self.predict_proba(X).argmax(1)]
+        return labels
 
     def weights(self, X: Sequence[ArrayLike]) -> list[Array]:
         """Where it looked: for each bag the weights of its instances, whose sum is 1."""
@@ -114,11 +114,11 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Sequence[ArrayLike]) -> tuple[torch.Tensor, list[int], torch.Tensor | None]:
         check_is_fitted(self, "model_")
-        found = _bags(X)
-        for bag in found:
+        bags = _bags(X)
+        for bag in bags:
             if bag.items.shape[1] != self.n_features_in_:
                 raise ShapeError(f"expected {self.n_features_in_} features, as in fit, got {bag.items.shape[1]}")
-        batch = BagColumn(found, self._scale).batch(range(len(found)))
+        batch = BagColumn(bags, self._scale).batch(range(len(bags)))
         with torch.inference_mode(), looking(self.model_) as recorded:
             logits = self.model_.logits(batch)
         looks = self.model_.looks(batch, logits, recorded)
@@ -127,12 +127,12 @@ class AttentionMILClassifier(ClassifierMixin, BaseEstimator):
 
 def _bags(X: Sequence[ArrayLike]) -> list[Bag]:
     """Arrays as bags; each must have rows of features, all finite."""
-    found = [Bag(np.asarray(items, dtype=np.float32)) for items in X]
-    for number, bag in enumerate(found):
+    bags = [Bag(np.asarray(items, dtype=np.float32)) for items in X]
+    for number, bag in enumerate(bags):
         if bag.items.ndim != 2 or 0 in bag.items.shape:
             raise ShapeError(f"bag {number}: expected an array (instances, features), got shape {bag.items.shape}")
         if not np.isfinite(bag.items).all():
             raise ShapeError(f"bag {number}: expected finite numbers, got NaN or infinity")
-    if not found:
+    if not bags:
         raise ShapeError("expected at least one bag, got none")
-    return found
+    return bags

@@ -91,8 +91,8 @@ class _NadarayaWatson(BaseEstimator):
     def _smoothed(self, X: ArrayLike) -> Array:
         """The mean of the values for each row of X. No mean leaves the range of its values, whatever is rounded."""
         queries, values = self._queries(X), torch.from_numpy(self._values)
-        found = smooth(queries, self._keys(), values, self.kernel, self._width())
-        return _array(found.clamp(values.amin(0), values.amax(0)))
+        means = smooth(queries, self._keys(), values, self.kernel, self._width())
+        return _array(means.clamp(values.amin(0), values.amax(0)))
 
 
 class NadarayaWatsonRegressor(RegressorMixin, _NadarayaWatson):
@@ -114,9 +114,9 @@ class NadarayaWatsonRegressor(RegressorMixin, _NadarayaWatson):
 
     def predict(self, X: ArrayLike) -> Array:
         """The estimate for each row of X."""
-        found = self._smoothed(X)
-        inside: Array = np.clip(found + self._mean, *self._range).astype(found.dtype)
-        return inside.reshape(len(found), *self._shape)
+        values = self._smoothed(X)
+        inside: Array = np.clip(values + self._mean, *self._range).astype(values.dtype)
+        return inside.reshape(len(values), *self._shape)
 
     def training_points(self) -> tuple[Array, Array]:
         """What was fitted to: X and y, as numbers."""
@@ -142,15 +142,15 @@ class NadarayaWatsonClassifier(ClassifierMixin, _NadarayaWatson):
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """The share of each class of `classes_`; rows sum to one."""
-        found = self._smoothed(X)
-        shares: Array = found / found.sum(1, keepdims=True)
+        sums = self._smoothed(X)
+        shares: Array = sums / sums.sum(1, keepdims=True)
         return shares
 
     def predict(self, X: ArrayLike) -> Array:
         """The class of the largest share."""
         best = self.predict_proba(X).argmax(1)
-        chosen: Array = self.classes_[best]
-        return chosen
+        labels: Array = self.classes_[best]
+        return labels
 
 
 def _checked(bandwidth: float | ArrayLike, features: int) -> float | Array:

@@ -55,15 +55,15 @@ def decode_definition(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The same in plain torch."""
     query_weight, vector, context_weight, state_weight, bias = weights
-    state, found = start, []
+    state, steps = start, []
     for x in gates:
         hidden = state[:, : state_weight.shape[1]]
         query = (hidden @ query_weight.t())[:, None]
         context = pool_definition(query, key, vector, value, live)[:, 0]
         a = torch.addmm(bias, hidden, state_weight.t())
         state = CELLS[name].definition(torch.addmm(x, context, context_weight.t()), a, state)
-        found.append((state, context, query.detach()))
-    states, contexts, queries = (torch.stack(parts) for parts in zip(*found, strict=True))
+        steps.append((state, context, query.detach()))
+    states, contexts, queries = (torch.stack(parts) for parts in zip(*steps, strict=True))
     return states, contexts, queries
 
 
@@ -120,6 +120,18 @@ class _Decode(torch.autograd.Function):
         dvalue = seen.squeeze(2).permute(1, 2, 0) @ dcontext.squeeze(2).transpose(0, 1)
         past = states[:-1, :, :H].flatten(0, 1)
         flat_x, flat_a, flat_q = (part.view(T * B, -1) for part in (dx, da, dq))
-        asked, carried = product(flat_q.t(), past), product(flat_a.t(), past)
-        told = product(flat_x.t(), contexts.view(T * B, -1))
-        return None, dx, pull, dkey.mul_(vector), dvalue, None, asked, dvector.sum(0), told, carried, flat_a.sum(0)
+        from_query, carried = product(flat_q.t(), past), product(flat_a.t(), past)
+        from_context = product(flat_x.t(), contexts.view(T * B, -1))
+        return (
+            None,
+            dx,
+            pull,
+            dkey.mul_(vector),
+            dvalue,
+            None,
+            query_grad,
+            dvector.sum(0),
+            context_grad,
+            carried,
+            flat_a.sum(0),
+        )

@@ -161,9 +161,9 @@ def _plain_gradients(
         query, key, value = (part.detach().requires_grad_() for part in (query, key, value))
         added = torch.zeros_like(query[:0]) if offset is None else offset.detach()
         added.requires_grad_()
-        found = pool_definition(query, key, value, None if offset is None else added, *rest)
+        context = pool_definition(query, key, value, None if offset is None else added, *rest)
         leaves = (query, key, value, added)
-        query_grad, key_grad, value_grad, pulled = torch.autograd.grad(found, leaves, grad, materialize_grads=True)
+        query_grad, key_grad, value_grad, pulled = torch.autograd.grad(context, leaves, grad, materialize_grads=True)
     return query_grad, key_grad, value_grad, grad.new_empty(0) if offset is None else pulled
 
 

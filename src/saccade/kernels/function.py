@@ -43,14 +43,14 @@ def differentiable_by(definition: Callable[..., Tensor | tuple[Tensor, ...]]) ->
 
     def decorate(backward: Backward) -> Backward:
         @wraps(backward)
-        def chosen(ctx: Any, *grads: Tensor | None) -> Any:
+        def backward_or_definition(ctx: Any, *grads: Tensor | None) -> Any:
             again = torch.is_grad_enabled()
             if not (again or getattr(ctx, "plain", False)):
                 return backward(ctx, *grads)
             with torch.enable_grad():
                 return plain_gradients(definition, kept(ctx)[0], ctx.needs_input_grad, grads, again=again)
 
-        return chosen
+        return backward_or_definition
 
     return decorate
 
@@ -67,9 +67,9 @@ def plain_gradients(
     # Views, so that what one input owes to another is not counted as the gradient of the definition.
     own = [part.view_as(part) if need else part for part, need in zip(inputs, wanted, strict=True)]
     outputs = definition(*own)
-    told = zip((outputs,) if isinstance(outputs, Tensor) else outputs, grads, strict=True)
-    pairs = [(output, grad) for output, grad in told if grad is not None and output.requires_grad]
+    both = zip((outputs,) if isinstance(outputs, Tensor) else outputs, grads, strict=True)
+    pairs = [(output, grad) for output, grad in both if grad is not None and output.requires_grad]
     leaves = [part for part, need in zip(own, wanted, strict=True) if need]
     outs, pulls = zip(*pairs, strict=True)
-    found = iter(torch.autograd.grad(outs, leaves, pulls, create_graph=again, allow_unused=True))
-    return tuple(next(found) if need else None for need in wanted)
+    gradients = iter(torch.autograd.grad(outs, leaves, pulls, create_graph=again, allow_unused=True))
+    return tuple(next(gradients) if need else None for need in wanted)

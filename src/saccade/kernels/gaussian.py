@@ -65,11 +65,11 @@ class _GaussianPool(torch.autograd.Function):
         (query, key, value, others), (context, level) = kept(ctx)
         shift = key.shape[1] - query.shape[1] if others else None
         none, pull = key.new_zeros(key.shape[:2]), pull.contiguous()
-        asked = (pull, level, (pull * context).sum(-1))
-        known = (value.contiguous(), none, none)
-        query_grad, _ = _pulled(query, asked, key, known, shift)
+        of_queries = (pull, level, (pull * context).sum(-1))
+        of_keys = (value.contiguous(), none, none)
+        query_grad, _ = _pulled(query, of_queries, key, of_keys, shift)
         back = None if shift is None else -shift
-        key_grad, value_grad = _pulled(key, known, query, asked, back)
+        key_grad, value_grad = _pulled(key, of_keys, query, of_queries, back)
         return query_grad, key_grad, value_grad, None
 
 

@@ -68,9 +68,9 @@ class DecoderState:
         """These inputs, and of each these hypotheses; what is attended to is copied only where inputs are dropped."""
         everything = torch.equal(inputs, torch.arange(len(self.states), device=inputs.device))
         annotations = self.annotations if everything else self.annotations.select(inputs)
-        chosen = inputs[:, None], hypotheses
-        fed = None if self.fed is None else self.fed[chosen]
-        return replace(self, annotations=annotations, states=self.states[chosen], fed=fed)
+        kept = inputs[:, None], hypotheses
+        fed = None if self.fed is None else self.fed[kept]
+        return replace(self, annotations=annotations, states=self.states[kept], fed=fed)
 
 
 class Decoded(NamedTuple):
@@ -288,8 +288,8 @@ class NewStateDecoder(AttentiveDecoder):
             once(self.combine.weight),
         )
         states = list(state.states.flatten(0, 1).unbind(1))
-        asked = (state.annotations, state.steps, window)
-        output, attended = self._advance(x.flatten(0, 1), layers[0].input_bias, states, maps, *asked)
+        looked_at = (state.annotations, state.steps, window)
+        output, attended = self._advance(x.flatten(0, 1), layers[0].input_bias, states, maps, *looked_at)
         outputs = output.unflatten(0, shape)
         after = DecoderState(state.annotations, torch.stack(states, 1).view(state.states.shape), outputs, state.steps + 1)
         return DecodedStep(outputs, attended.context, attended, after)

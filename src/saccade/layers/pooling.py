@@ -40,8 +40,8 @@ class AttentionPool(nn.Module):
     def forward(
         self, x: Float[Tensor, "B K D"], mask: Mask | None = None, query: Float[Tensor, "B D"] | None = None
     ) -> Float[Tensor, "B D"]:
-        asked = self.query.expand(len(x), -1) if query is None else query
-        return attend(asked[:, None], x, x, score=self.score, mask=mask, normalize=self.normalize).context[:, 0]
+        queries = self.query.expand(len(x), -1) if query is None else query
+        return attend(queries[:, None], x, x, score=self.score, mask=mask, normalize=self.normalize).context[:, 0]
 
 
 class BagAttention(nn.Module):
@@ -61,8 +61,8 @@ class BagAttention(nn.Module):
         return torch.tanh(self.key_map(x))
 
     def forward(self, x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
-        asked = self.query.expand(len(sizes), -1)
-        return attend_edges(asked, self.keys(x), x, bags(sizes, len(x)), score="dot", normalize=self.normalize).context
+        queries = self.query.expand(len(sizes), -1)
+        return attend_edges(queries, self.keys(x), x, bags(sizes, len(x)), score="dot", normalize=self.normalize).context
 
 
 class GatedBagAttention(BagAttention):

@@ -65,11 +65,11 @@ def learn(
     rows: Sequence[Sequence[int]],
     size: int,
     config: Config,
-    told: Callable[[int, int, float], None] = lambda done, total, loss: None,
+    report: Callable[[int, int, float], None] = lambda done, total, loss: None,
 ) -> Tensor:
     """A vector (size, width) for each word of these texts, rows of numbers below `size`; 0 for those that do not occur.
 
-    `told` hears now and then how many of how many words were read, and the mean loss of their pairs.
+    `report` hears now and then how many of how many words were read, and the mean loss of their pairs.
     """
     words = np.fromiter((word for row in rows for word in row), dtype=np.int64)
     texts = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
@@ -88,7 +88,7 @@ def learn(
             rate = config.rate * max(1 - read / total, LOWEST)
             centers, contexts, negatives = (torch.from_numpy(part) for part in pairs)
             losses = descend(inputs, outputs, centers, contexts, negatives, rate)
-            told(read, total, float(losses.mean()) if len(losses) else 0.0)
+            report(read, total, float(losses.mean()) if len(losses) else 0.0)
     return inputs
 
 

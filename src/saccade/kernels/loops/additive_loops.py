@@ -67,9 +67,9 @@ def _score_row(task, query, key, vector, scores):
     row, part = task // PARTS, task % PARTS
     b, i = row // Q, row % Q
     size = 4 * query.shape[2]
-    asked, keys = query.ctypes.data + row * size, key.ctypes.data + b * K * size
+    one_query, keys = query.ctypes.data + row * size, key.ctypes.data + b * K * size
     for j in range(K * part // PARTS, K * (part + 1) // PARTS):
-        scores[b, i, j] = _score(asked, keys + j * size, vector.ctypes.data, vector.size)
+        scores[b, i, j] = _score(one_query, keys + j * size, vector.ctypes.data, vector.size)
 
 
 @kernel

@@ -132,10 +132,10 @@ def _close(b, h, K, scores, allowed, causal):
 @part
 def _odd(bits):
     """Whether any number, told by its bits, is open and larger than all that the loops are right for, inf and NaN too."""
-    found = np.int32(0)
+    beyond = np.int32(0)
     for e in range(bits.size):
-        found |= np.int32((bits[e] & _NO_SIGN) > _LARGEST) & np.int32(bits[e] != _CLOSED_BITS)
-    return found != 0
+        beyond |= np.int32((bits[e] & _NO_SIGN) > _LARGEST) & np.int32(bits[e] != _CLOSED_BITS)
+    return beyond != 0
 
 
 @part
@@ -217,7 +217,7 @@ def _backward_task(b, query, key, value, pull, places, scale, drops, weights, dq
     turned, room = np.empty((padded, V, COLUMNS), np.float32), np.empty(max(D, V) * max(Q, K), np.float32)
     dropped, pulls = np.zeros((Q, wide), np.float32), np.empty((Q, wide), np.float32)
     flat_dropped, flat_pulls = dropped.ravel(), pulls.ravel()
-    pulled, asked, known = _part(room, V, Q), _part(room, D, Q), _part(room, D, K)
+    pulled, queries, known = _part(room, V, Q), _part(room, D, Q), _part(room, D, K)
     seed, limit, factor = drops
     for h in range(H):
         first, start = np.uint32((b * H + h) * dropped.size), _start(pull, places, 3, b, h)
@@ -232,8 +232,8 @@ def _backward_task(b, query, key, value, pull, places, scale, drops, weights, dq
         _pull(weights, b, h, pulls, scale)
         _rows(_start(key, places, 1, b, h), places[1, 3], K, known)
         _times(pulls.ctypes.data, wide, 1, Q, known, K, dquery.ctypes.data + 4 * D * (b * Q * H + h), H * D)
-        _rows(_start(query, places, 0, b, h), places[0, 3], Q, asked)
-        _times(pulls.ctypes.data, 1, wide, K, asked, Q, dkey.ctypes.data + 4 * D * (b * K * H + h), H * D)
+        _rows(_start(query, places, 0, b, h), places[0, 3], Q, queries)
+        _times(pulls.ctypes.data, 1, wide, K, queries, Q, dkey.ctypes.data + 4 * D * (b * K * H + h), H * D)
 
 
 @part

@@ -27,11 +27,11 @@ def _pool_row(task, query, key, vector, value, live, weights, context):
     row, seen = weights[b, i], live[b]
     top, total = _LOWEST, _ZERO
     Q, K, size = query.shape[1], key.shape[1], 4 * query.shape[2]
-    asked, keys = query.ctypes.data + (b * Q + i) * size, key.ctypes.data + b * K * size
+    one_query, keys = query.ctypes.data + (b * Q + i) * size, key.ctypes.data + b * K * size
     for j in range(row.size):
         row[j] = _ZERO
         if seen[j]:
-            row[j] = _score(asked, keys + j * size, vector.ctypes.data, vector.size)
+            row[j] = _score(one_query, keys + j * size, vector.ctypes.data, vector.size)
             top = max(top, row[j])
     for j in range(row.size):
         if seen[j]:
