@@ -129,9 +129,9 @@ class _Decode(torch.autograd.Function):
             dkey.mul_(vector),
             dvalue,
             None,
-            query_grad,
+            from_query,
             dvector.sum(0),
-            context_grad,
+            from_context,
             carried,
             flat_a.sum(0),
         )
