@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from saccade.errors import DataError, UsageError
+from saccade.view.drawings.figure import find_look
 from saccade.view.trace import NO_WEIGHTS, Axis, Look, Scene, check, matrix
 from saccade.view.trace_file import save
 
-from .traces import bag, caption, edges, glimpses, plain, trace
+from .traces import bag, caption, edges, glimpses, marked, plain, trace
 
 
 def test_memory_is_checked_like_files(tmp_path: Path) -> None:
@@ -83,8 +84,42 @@ def test_images_that_do_not_fit_are_refused(fields: dict[str, Any], said: str) -
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"probabilities": np.zeros(4)}, "probabilities as a float32 array, got float64"),
+        ({"probabilities": np.zeros(3, np.float32)}, "probabilities of shape (4,), one per label, got (3,)"),
+        ({"probabilities": np.array([0, 1, -0.5, 1], np.float32)}, "from 0 to 1, got -0.5; logarithms need exp"),
+        ({"probabilities": np.array([0, 1, np.nan, 1], np.float32)}, "finite probabilities, got NaN"),
+        ({"unknown": [4]}, "each from 0 to 3, got '[4]'"),
+        ({"unknown": [-1]}, "each from 0 to 3, got '[-1]'"),
+        ({"unknown": [2, 1]}, "ascending"),
+        ({"unknown": [1, 1]}, "ascending"),
+        ({"unknown": [True]}, "the numbers of unknown places"),
+        ({"unknown": "1"}, "the numbers of unknown places"),
+        ({"classes": ["a"]}, "expected 4 classes, one per label, got 1"),
+        ({"classes": "abcd"}, "expected 4 classes, one per label, got one text"),
+        ({"classes": ["a", "b", 3, "d"]}, "class 2: expected text, got int"),
+    ],
+)
+def test_what_is_said_of_places_must_fit_them(fields: dict[str, Any], said: str) -> None:
+    scene = plain()
+    wrong = dataclasses.replace(scene.axes["source"], **fields)
+    with pytest.raises(DataError) as caught:
+        check(dataclasses.replace(scene, axes={**scene.axes, "source": wrong}))
+    assert said in str(caught.value)
+
+
+def test_an_attribution_is_never_the_first_where_there_is_attention() -> None:
+    scene = marked()
+    assert find_look(scene, None).name == "cross-attention"
+    assert find_look(scene, "gradient × input").kind == "attribution"
+    alone = dataclasses.replace(scene, looks=scene.looks[:1])
+    assert find_look(alone, None).name == "gradient × input"
+
+
 def test_every_form_of_a_look_is_accepted() -> None:
-    for scene in (plain(), edges(), caption(), glimpses(), glimpses(3), bag(6, (2, 3))):
+    for scene in (plain(), edges(), caption(), glimpses(), glimpses(3), bag(6, (2, 3)), marked()):
         check(scene)
 
 

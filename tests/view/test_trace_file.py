@@ -16,7 +16,7 @@ from saccade.errors import DataError
 from saccade.view.trace import Axis, Look, Scene, Trace
 from saccade.view.trace_file import encode, load, save
 
-from .traces import bag, caption, edges, glimpses, hostile, plain, trace
+from .traces import bag, caption, edges, glimpses, hostile, marked, plain, trace
 
 Header = dict[str, Any]
 
@@ -27,7 +27,7 @@ def header(content: bytes) -> Header:
     return json.loads(table["__metadata__"]["saccade"])  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("scene", [plain(), hostile(), caption(), edges(), glimpses(), glimpses(3)])
+@pytest.mark.parametrize("scene", [plain(), hostile(), caption(), edges(), glimpses(), glimpses(3), marked()])
 def test_what_is_saved_comes_back(scene: Scene, tmp_path: Path) -> None:
     save(Trace("dates", [scene, plain("second")]), tmp_path / "a.trace")
     back = load(tmp_path / "a.trace")
@@ -37,8 +37,13 @@ def test_what_is_saved_comes_back(scene: Scene, tmp_path: Path) -> None:
     assert {name: (side.kind, list(side.labels)) for name, side in found.axes.items()} == {
         name: (side.kind, list(side.labels)) for name, side in scene.axes.items()
     }
+    for name, side in scene.axes.items():
+        stored, given = found.axes[name].probabilities, side.probabilities
+        assert (found.axes[name].unknown, found.axes[name].classes) == (side.unknown, side.classes)
+        assert (stored is None) == (given is None)
+        assert given is None or np.array_equal(stored, given)
     for one, other in zip(found.looks, scene.looks, strict=True):
-        assert (one.name, one.queries, one.keys) == (other.name, other.queries, other.keys)
+        assert (one.name, one.kind, one.queries, one.keys) == (other.name, other.kind, other.queries, other.keys)
         for field in ("weights", "edges", "places"):
             stored, given = getattr(one, field), getattr(other, field)
             assert (stored is None) == (given is None)
@@ -165,6 +170,9 @@ BROKEN: dict[str, tuple[bytes, str]] = {
         "expected a grid of (rows, columns)",
     ),
     "grid is a number": (pictured(put("scenes", 0, "axes", "bag", "grid", value=6)), "expected 'grid' as list, got int"),
+    "unknown is a number": (rewritten(put("scenes", 0, "axes", "source", "unknown", value=1)), "expected 'unknown' as list"),
+    "kind is a number": (rewritten(put("scenes", 0, "looks", 0, "kind", value=1)), "expected 'kind' as str, got int"),
+    "kind of another house": (rewritten(put("scenes", 0, "looks", 0, "kind", value="saliency")), "got 'saliency'"),
     "no heads": (rewritten(array(np.zeros((0, 3, 4), np.float32))), "at least 1 head"),
 }
 

@@ -37,6 +37,20 @@ def plain(title: str = "ab → xyz") -> Scene:
     return Scene(title, axes, looks, {"score": -0.125, "group": "en"})
 
 
+def marked() -> Scene:
+    """What else a scene may say: probabilities of written tokens, an unknown one, classes, a rollout and an attribution."""
+    source = Axis("words", ["das", "Qzx", "Haus"], unknown=[1], classes=["article", "noun", "noun"])
+    written = Axis("words", ["the", "house"], probabilities=np.array([0.97, 0.25], dtype=np.float32))
+    signed = np.array([[[-0.5, 0.25, 1.0], [0.0, -2.0, 0.5]]], dtype=np.float32)
+    seen = softmax(np.random.default_rng(1).normal(size=(2, 2, 3)))
+    looks = [
+        Look("gradient × input", "written", "source", signed, kind="attribution"),
+        Look("cross-attention", "written", "source", seen),
+        Look("rollout", "written", "source", seen[:1], kind="rollout"),
+    ]
+    return Scene("das Qzx Haus", {"source": source, "written": written}, looks)
+
+
 def hostile() -> Scene:
     text = "".join(HOSTILE)
     axes = {text: Axis(text, HOSTILE)}

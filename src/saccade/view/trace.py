@@ -15,6 +15,7 @@ Weights = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 
 NO_WEIGHTS: Weights = np.zeros((0, 0, 0), dtype=np.float32)
+KINDS = ("attention", "rollout", "attribution")  # of looks
 LARGEST_MATRIX = 50_000_000  # cells of a look of edges that are still drawn as a matrix
 
 
@@ -22,7 +23,8 @@ LARGEST_MATRIX = 50_000_000  # cells of a look of edges that are still drawn as 
 class Axis:
     """One axis of a look: what its places are (characters, words, pixels, frames, nodes, …) and the label of each.
 
-    Shapes: images (places, height, width[, 3]), one for each place; image (height, width[, 3]), one for all of them
+    Shapes: images (places, height, width[, 3]), one for each place; image (height, width[, 3]), one for all of them;
+            probabilities (places)
     """
 
     kind: str
@@ -32,6 +34,12 @@ class Axis:
     "Rows and columns, where the places are the cells of a grid over one image, row by row."
     image: Pixels | None = None
     "The image under the grid; without labels it is only the ground of a path of glimpses."
+    probabilities: NDArray[np.float32] | None = None
+    "The probability, from 0 to 1, that the model gave to each token that it wrote."
+    unknown: Sequence[int] = ()
+    "The numbers of the places whose token is unknown to the tokenizer, ascending."
+    classes: Sequence[str] | None = None
+    "The name of the class of each place (nodes of a graph), for colors and their legend."
 
     def whole_image(self) -> Pixels | None:
         """The image under the grid: the one given, or the images of all cells put together; None where there is none."""
@@ -58,6 +66,9 @@ class Look:
     weights: Weights = field(default_factory=lambda: NO_WEIGHTS)
     edges: NDArray[np.int64] | None = None
     places: NDArray[np.float32] | None = None
+    kind: str = "attention"
+    """`attention`; `rollout`, attention multiplied through the layers; or `attribution`, what moved the output (gradient ×
+    input, integrated gradients): its weights may be negative, and it is never drawn first where there is attention."""
 
     @property
     def heads(self) -> int:
@@ -153,11 +164,38 @@ def _check_axis(name: str, axis: Axis) -> None:
             raise DataError(f"{owner}: expected {count} images, one per label, got {len(axis.images)}")
     if axis.grid is not None:
         _check_grid(owner, axis.grid, count)
+    if axis.probabilities is not None:
+        _check_probabilities(f"{owner}: expected probabilities", axis.probabilities, count)
+    _check_unknown(owner, axis.unknown, count)
+    if axis.classes is not None:
+        if isinstance(axis.classes, str) or len(axis.classes) != count:
+            got = "one text" if isinstance(axis.classes, str) else len(axis.classes)
+            raise DataError(f"{owner}: expected {count} classes, one per label, got {got}")
+        for index, name in enumerate(axis.classes):
+            _text(name, f"{owner}: class {index}")
     if axis.image is not None:
         _check_pixels(f"{owner}: expected an image", axis.image, 2, "(height, width)")
         if axis.images is not None or (count > 0 and axis.grid is None):
             got = "images of the places too" if axis.images is not None else "labels without a grid"
             raise DataError(f"{owner}: expected one image with a grid over it (or with no labels), got {got}")
+
+
+def _check_probabilities(expected: str, probabilities: Any, places: int) -> None:
+    _check_finite(expected, probabilities)
+    if probabilities.shape != (places,):
+        raise DataError(f"{expected} of shape ({places},), one per label, got {probabilities.shape}")
+    if probabilities.size and (probabilities.min() < 0 or probabilities.max() > 1):
+        wrong = next(value for value in probabilities.tolist() if not 0 <= value <= 1)
+        raise DataError(f"{expected} from 0 to 1, got {wrong:g}; logarithms need exp")
+
+
+def _check_unknown(owner: str, unknown: object, places: int) -> None:
+    """Numbers of places, each once, ascending."""
+    numbers = list(unknown) if isinstance(unknown, Sequence) and not isinstance(unknown, str) else [None]
+    whole = all(type(number) is int and 0 <= number < places for number in numbers)
+    if not whole or numbers != sorted(set(numbers)):
+        expected = f"the numbers of unknown places, ascending, each from 0 to {places - 1}"
+        raise DataError(f"{owner}: expected {expected}, got {quoted(unknown)}")
 
 
 def _check_pixels(expected: str, pixels: object, dimensions: int, shape: str) -> None:
@@ -193,6 +231,8 @@ def _check_note(key: str, note: object) -> None:
 def _check_look(look: Look, scene: Scene) -> None:
     _text(look.name, "a look's name")
     owner = f"look {quoted(look.name)}"
+    if look.kind not in KINDS:
+        raise DataError(f"{owner}: expected a kind of {', '.join(KINDS)}, got {quoted(look.kind)}")
     for name in (look.queries, look.keys):
         if name not in scene.axes:
             known = ", ".join(map(quoted, scene.axes)) or "none"

@@ -18,7 +18,12 @@ Array = np.ndarray[Any, Any]
 Keep = Callable[[str, Array], Any]
 
 KEY, FORMAT, VERSION = "saccade", "saccade-trace", 2
-OF_AXIS, OF_LOOK = ("images", "image"), ("weights", "edges", "places")  # arrays, by the names of their fields
+OF_AXIS, OF_LOOK = (
+    ("images", "image", "probabilities"),
+    ("weights", "edges", "places"),
+)  # arrays, by the names of their fields
+
+LISTS_OF_AXIS = ("grid", "unknown", "classes")
 
 
 def save(trace: Trace, path: str | Path) -> None:
@@ -68,12 +73,14 @@ def _header(trace: Trace, keep: Keep) -> dict[str, Any]:
 
 
 def _axis_header(axis: Axis, keep: Keep) -> dict[str, Any]:
-    grid = {} if axis.grid is None else {"grid": list(axis.grid)}
-    return {"kind": axis.kind, "labels": list(axis.labels), **grid, **_kept(axis, OF_AXIS, keep)}
+    lists = {field: getattr(axis, field) for field in LISTS_OF_AXIS}
+    listed = {field: list(value) for field, value in lists.items() if value}
+    return {"kind": axis.kind, "labels": list(axis.labels), **listed, **_kept(axis, OF_AXIS, keep)}
 
 
 def _look_header(look: Look, keep: Keep) -> dict[str, Any]:
-    return {"name": look.name, "queries": look.queries, "keys": look.keys, **_kept(look, OF_LOOK, keep)}
+    kind = {} if look.kind == "attention" else {"kind": look.kind}
+    return {"name": look.name, **kind, "queries": look.queries, "keys": look.keys, **_kept(look, OF_LOOK, keep)}
 
 
 def _kept(owner: Axis | Look, fields: tuple[str, ...], keep: Keep) -> dict[str, Any]:
@@ -157,13 +164,16 @@ def _scene(entry: dict[str, Any], arrays: dict[str, Any]) -> Scene:
 def _axis(name: str, entry: dict[str, Any], arrays: dict[str, Any]) -> Axis:
     owner = f"axis {quoted(name)}"
     kind, labels = _get(entry, "kind", str, owner), _get(entry, "labels", list, owner)
-    grid = tuple(_get(entry, "grid", list, owner)) if "grid" in entry else None
-    return Axis(kind, labels, grid=grid, **{field: arrays[entry[field]] for field in OF_AXIS if field in entry})
+    lists: dict[str, Any] = {field: _get(entry, field, list, owner) for field in LISTS_OF_AXIS if field in entry}
+    if "grid" in lists:
+        lists["grid"] = tuple(lists["grid"])
+    return Axis(kind, labels, **lists, **{field: arrays[entry[field]] for field in OF_AXIS if field in entry})
 
 
 def _look(entry: dict[str, Any], arrays: dict[str, Any]) -> Look:
     name, queries, keys = (_get(entry, key, str, "a look") for key in ("name", "queries", "keys"))
-    return Look(name, queries, keys, **{field: arrays[entry[field]] for field in OF_LOOK if field in entry})
+    kind = {"kind": _get(entry, "kind", str, "a look")} if "kind" in entry else {}
+    return Look(name, queries, keys, **kind, **{field: arrays[entry[field]] for field in OF_LOOK if field in entry})
 
 
 def _get(table: object, key: str, kind: type, owner: str) -> Any:

@@ -109,11 +109,11 @@ def image_and_grid(scene: Scene, look: Look) -> tuple[Pixels, tuple[int, int]]:
 
 
 def find_look(scene: Scene, name: str | None) -> Look:
-    """The look of this name; the first unless named."""
+    """The look of this name; unless named the first, which is an attribution only where there is nothing else."""
     known = {look.name: look for look in scene.looks}
     if name is not None and name not in known:
         raise UnknownName("look", name, known)
-    return scene.looks[0] if name is None else known[name]
+    return min(scene.looks, key=lambda look: look.kind == "attribution") if name is None else known[name]
 
 
 @dataclass(frozen=True)
