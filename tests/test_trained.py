@@ -366,8 +366,8 @@ def test_data_may_be_a_table_of_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ({"lr": 0.1}, "train.lr: no such key; did you mean train.learning_rate?"),
-        ({"label_smoothing": 0.1}, "train.label_smoothing: no such key; did you mean writer.label_smoothing?"),
+        ({"lr": 0.1}, "train.lr: no such key; did you mean train.learning_rate=0.1?"),
+        ({"label_smoothing": 0.1}, "train.label_smoothing: no such key; did you mean writer.label_smoothing=0.1?"),
         ({"model": {"hiden_size": 3}}, "unknown key in [model] 'hiden_size'; did you mean 'hidden_size'?"),
         ({"steps": 0}, "train.steps: input should be greater than 0, got 0"),
         ({"device": "gpu"}, "device: expected one of auto, cpu"),

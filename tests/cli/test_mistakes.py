@@ -95,7 +95,7 @@ MISTAKES = [
         "not a choice", NEW + "good.tsv train.optimizer=adamm", 2, ("train.optimizer", "'adam', 'adamw', 'sgd' or 'rmsprop'")
     ),
     Mistake("unknown section", NEW + "good.tsv trian.steps=5", 2, ("section 'trian'", "did you mean 'train'?")),
-    Mistake("word without section", NEW + "good.tsv steps=5", 2, ("section.key=value", "'steps=5'", "train.steps=500")),
+    Mistake("word without section", NEW + "good.tsv steps=5", 2, ("section.key=value", "did you mean train.steps=5?")),
     Mistake("word without value", NEW + "good.tsv train.steps", 2, ("section.key=value", "'train.steps'")),
     Mistake("unknown recipe", "train datse", 2, ("recipe or system 'datse'", "did you mean 'dates'?")),
     Mistake("unknown system", "config bahdanaw", 2, ("'bahdanaw'", "did you mean 'bahdanau'?")),

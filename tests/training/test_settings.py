@@ -6,7 +6,7 @@ import pytest
 
 from saccade import recipes, systems
 from saccade.errors import UnknownName, UsageError
-from saccade.training.settings import ALSO, SECTIONS, Settings, base, fitting, kinds, resolve
+from saccade.training.settings import SECTIONS, Settings, base, fitting, kinds, resolve
 
 OWN = {"gat": "data.nodes=n.csv"}  # where the user's own files are named otherwise
 
@@ -41,20 +41,36 @@ def test_a_run_has_only_the_sections_of_its_parts(system: str) -> None:
         ("gat-cora", "tokens.size=77", "tokens.size: gat has no section [tokens]; leave it out (see: saccade config gat)"),
         ("gat-cora", "search.beam=9", "search.beam: gat has no section [search]; leave it out (see: saccade config gat)"),
         ("gat-cora", "reader.max_length=9", "reader.max_length: gat has no section [reader]; "),
-        ("dates", "train.label_smoothing=0.1", "train.label_smoothing: no such key; did you mean writer.label_smoothing?"),
-        ("dates", "train.smoothing=0.1", "train.smoothing: no such key; did you mean writer.label_smoothing?"),
-        ("dates", "train.lr=0.1", "train.lr: no such key; did you mean train.learning_rate?"),
-        ("dates", "train.rate=0.1", "train.rate: no such key; did you mean train.learning_rate?"),
-        ("dates", "model.learning_rate=0.1", "model.learning_rate: no such key; did you mean train.learning_rate?"),
-        ("dates", "train.dropout=0.1", "train.dropout: no such key; did you mean model.dropout?"),
-        ("dates", "train.max_grad_norm=1", "train.max_grad_norm: no such key; did you mean train.clip?"),
-        ("dates", "train.num_train_epochs=1", "train.num_train_epochs: no such key; did you mean train.epochs?"),
-        ("dates", "model.max_length=9", "model.max_length: no such key; did you mean reader.max_length?"),
-        ("dates", "tokens.vocab_size=9", "tokens.vocab_size: no such key; did you mean tokens.size?"),
-        ("multi30k-de-en", "model.d_model=9", "model.d_model: no such key; did you mean model.hidden_size?"),
-        ("multi30k-de-en", "model.n_heads=9", "model.n_heads: no such key; did you mean model.num_heads?"),
+        (
+            "dates",
+            "train.label_smoothing=0.1",
+            "train.label_smoothing: no such key; did you mean writer.label_smoothing=0.1?",
+        ),
+        ("dates", "train.smoothing=0.1", "train.smoothing: no such key; did you mean writer.label_smoothing=0.1?"),
+        ("dates", "train.lr=0.1", "train.lr: no such key; did you mean train.learning_rate=0.1?"),
+        ("dates", "train.rate=0.1", "train.rate: no such key; did you mean train.learning_rate=0.1?"),
+        ("dates", "model.learning_rate=0.1", "model.learning_rate: no such key; did you mean train.learning_rate=0.1?"),
+        ("dates", "train.dropout=0.1", "train.dropout: no such key; did you mean model.dropout=0.1?"),
+        ("dates", "train.max_grad_norm=1", "train.max_grad_norm: no such key; did you mean train.clip=1?"),
+        ("dates", "train.num_train_epochs=1", "train.num_train_epochs: no such key; did you mean train.epochs=1?"),
+        ("dates", "model.max_length=9", "model.max_length: no such key; did you mean reader.max_length=9 or "),
+        ("dates", "tokens.vocab_size=9", "tokens.vocab_size: no such key; did you mean tokens.size=9?"),
+        ("multi30k-de-en", "model.d_model=9", "model.d_model: no such key; did you mean model.hidden_size=9?"),
+        ("multi30k-de-en", "model.n_heads=9", "model.n_heads: no such key; did you mean model.num_heads=9?"),
         ("dates", "train.stepz=9", "unknown key in [train] 'stepz'; did you mean 'steps'?"),
         ("dates", "task.longest=9", "unknown section 'task'; "),
+        ("dates", "trian.steps=9", "unknown section 'trian'; did you mean 'train'?"),
+        ("dates", "lr=1e-3", "lr: expected section.key=value; did you mean train.learning_rate=1e-3?"),
+        ("dates", "learning-rate=1e-3", "learning-rate: expected section.key=value; did you mean train.learning_rate=1e-3?"),
+        ("dates", "optim.lr=1e-3", "optim.lr: expected section.key=value; did you mean train.learning_rate=1e-3?"),
+        ("dates", "stepz=5", "stepz: expected section.key=value; did you mean train.steps=5?"),
+        ("dates", "fp16=true", "fp16: there is no mixed precision yet"),
+        ("dates", "train.gpus=2", "train.gpus: a run trains on one device; name it with train.device=cuda"),
+        ("dates", "data=my.tsv", "data: expected section.key=value; did you mean data.train=my.tsv?"),
+        ("dates", "train_size=40", "train_size: expected section.key=value; did you mean data.train_size=40?"),
+        ("transformer", "model.num_layers=4", "model.num_layers: no such key; did you mean model.encoder_layers=4?"),
+        ("gat-cora", "beam_size=3", "expected section.key=value, got 'beam_size=3'; for example train.steps=500"),
+        ("dates", "foo=3", "expected section.key=value, got 'foo=3'; for example train.steps=500"),
     ],
 )
 def test_a_key_that_would_have_no_effect_is_refused(recipe: str, word: str, told: str) -> None:
@@ -68,17 +84,6 @@ def test_a_key_that_would_have_no_effect_is_refused(recipe: str, word: str, told
 def test_what_a_recipe_says_is_refused_alike() -> None:
     with pytest.raises(UsageError, match=r"^tokens\.size: gat has no section"):
         resolve({"system": "gat", "tokens": {"size": 77}}, ["data.nodes=n.csv"])
-
-
-def test_other_names_lead_to_keys_that_exist() -> None:
-    every = {key for name in systems.names() for key in keys_of(name)}
-    assert set(ALSO.values()) <= every
-    assert not set(ALSO) & every
-
-
-def keys_of(system: str) -> set[str]:
-    table = resolve(base(system)).table()
-    return {key for section in SECTIONS for key in table.get(section, {})}
 
 
 def test_names_that_stand_for_nothing() -> None:

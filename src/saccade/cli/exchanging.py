@@ -15,7 +15,7 @@ def import_(path: Path, out: Path) -> None:
         print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 
-def export(run: Path, out: Path, kind: str, which: str | None) -> None:
+def export(path: Path, out: Path, kind: str, which: str | None) -> None:
     """Write the directory, and say what is in it."""
-    export_model(opened_model(run, which, "cpu"), out, kind)
+    export_model(opened_model(path, which, "cpu"), out, kind)
     print(f"done: {out} holds {', '.join(sorted(path.name for path in out.iterdir()))}")

@@ -14,13 +14,22 @@ from pathlib import Path
 
 from tokenizers import decoders
 
-from saccade.data.tokenizers import Backend, LearnedTokenizer, Tokenizer, Vocabulary, check_ids, letters_of_bytes, prepared
+from saccade.data.tokenizers import (
+    Backend,
+    LearnedTokenizer,
+    Tokenizer,
+    TokenList,
+    Vocabulary,
+    check_ids,
+    letters_of_bytes,
+    prepared,
+)
 from saccade.errors import DataError
 
 LANGUAGE = re.compile(r">>.*?<<", re.DOTALL)
 
 
-class ImportedTokenizer:
+class ImportedTokenizer(TokenList):
     """Texts as ids and back, as the family of a published model has them."""
 
     marks: Sequence[str] = ()
@@ -37,15 +46,6 @@ class ImportedTokenizer:
         self._unwritten = {vocabulary.pad, vocabulary.start, vocabulary.end}
         self._ids = {token: index for index, token in enumerate(tokens) if index not in self._unwritten}
         self._letters = letters_of_bytes() if isinstance(backend.decoder, decoders.ByteLevel) else {}
-
-    @property
-    def size(self) -> int:
-        """The number of ids."""
-        return len(self._tokens)
-
-    def tokens(self) -> list[str]:
-        """The tokens by their ids, as the file spells them."""
-        return list(self._tokens)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without start or end."""

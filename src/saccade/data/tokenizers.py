@@ -283,7 +283,22 @@ def letters_of_bytes() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(BYTES + n): byte for n, byte in enumerate(others)}
 
 
-class LearnedTokenizer:
+class TokenList:
+    """What every tokenizer that lists its tokens can say of them."""
+
+    _tokens: list[str]
+
+    @property
+    def size(self) -> int:
+        """The number of ids."""
+        return len(self._tokens)
+
+    def tokens(self) -> list[str]:
+        """The tokens by their ids, as the file spells them."""
+        return list(self._tokens)
+
+
+class LearnedTokenizer(TokenList):
     """Texts as ids and back. `encode` adds no `START` or `END`; `decode` leaves out these and `PAD`."""
 
     def __init__(self, backend: Backend, kind: Kind, lower: bool) -> None:
@@ -308,15 +323,6 @@ class LearnedTokenizer:
     def vocabulary(self) -> Vocabulary:
         """The number of ids, and those of the special tokens."""
         return learned_layout(self.size)
-
-    @property
-    def size(self) -> int:
-        """The number of ids."""
-        return len(self._tokens)
-
-    def tokens(self) -> list[str]:
-        """The tokens by their ids, as the file spells them."""
-        return list(self._tokens)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; what was not learned is `UNKNOWN` (never with bpe, which knows every byte)."""

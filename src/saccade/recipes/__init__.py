@@ -12,23 +12,29 @@ _TABLES = _HERE / "tables"
 
 def names() -> list[str]:
     """All recipes."""
-    return sorted(path.stem for path in _HERE.glob("*.toml"))
+    return _stems(_HERE)
 
 
 def load(name: str) -> Table:
     """The recipe of this name."""
-    if name not in names():
-        raise UnknownName("recipe", name, names())
-    return config.read(_HERE / f"{name}.toml")
+    return _read(_HERE, name, "recipe")
 
 
 def tables() -> list[str]:
     """All tables that `saccade reproduce` knows."""
-    return sorted(path.stem for path in _TABLES.glob("*.toml"))
+    return _stems(_TABLES)
 
 
 def table(name: str) -> Table:
     """The table of this name, as it is written."""
-    if name not in tables():
-        raise UnknownName("table", name, tables())
-    return config.read(_TABLES / f"{name}.toml")
+    return _read(_TABLES, name, "table")
+
+
+def _stems(folder: Path) -> list[str]:
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def _read(folder: Path, name: str, kind: str) -> Table:
+    if name not in _stems(folder):
+        raise UnknownName(kind, name, _stems(folder))
+    return config.read(folder / f"{name}.toml")

@@ -1,5 +1,6 @@
 """What a run is: a system, its data, reader and writer, how to train and how to search, resolved from a recipe and words."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -11,29 +12,10 @@ from saccade.data import tokenizers
 from saccade.errors import UnknownName, UsageError
 from saccade.search import Config as SearchConfig
 from saccade.task import Kinds
+from saccade.training import other_names
 from saccade.training.train_config import Config as TrainConfig
 
 SECTIONS = ("model", "data", "tokens", "reader", "writer", "train", "search")
-# What people who know other libraries type, and what it is called here.
-ALSO = {
-    "lr": "learning_rate",
-    "rate": "learning_rate",
-    "bs": "batch_size",
-    "max_tokens": "batch_tokens",
-    "max_steps": "steps",
-    "num_epochs": "epochs",
-    "num_train_epochs": "epochs",
-    "grad_clip": "clip",
-    "max_grad_norm": "clip",
-    "clip_norm": "clip",
-    "smoothing": "label_smoothing",
-    "early_stopping": "patience",
-    "vocab_size": "size",
-    "d_model": "hidden_size",
-    "n_heads": "num_heads",
-    "n_layers": "num_layers",
-    "ffn_dim": "intermediate_size",
-}
 
 
 @dataclass(frozen=True)
@@ -87,24 +69,48 @@ def base(name: str) -> Table:
 
 def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
     """The settings of a table (a recipe, or a run's config.toml) and what the command line changes in it."""
-    over = config.words(words)
     table = {key: value for key, value in table.items() if key != "about"}
-    for name in (*table, *over):
-        if name not in ("system", *SECTIONS):
-            raise UnknownName("section", name, ["system", *SECTIONS])
     if any(not isinstance(table.get(section, {}), Mapping) for section in SECTIONS):
         raise UsageError("expected sections such as [train] with keys of their own")
     if not isinstance(table.get("system"), str):
         raise UsageError(f'expected system = "NAME"; known: {", ".join(systems.names())}')
+    _require_sections(table, words)
+    over = config.words(words)
+    texts = {path.strip(): value.strip() for path, _, value in (word.partition("=") for word in words)}
     given, own = over.get("data", {}), Kinds.of(table["system"]).reader.OWN
     if {"train", "nodes"} & given.keys() and given.get("name", own) == own:
         # The user's own files take the place of the recipe's data, whatever keys that had.
         table = {**table, "data": {"name": own}}
-    made = _settings(config.merged(table, over), over)
+    made = _settings(config.merged(table, over), texts)
     made.train.heed(over.get("train", {}))
     if made.search is not None:
         made.search.heed(over.get("search", {}))
     return made
+
+
+def _require_sections(table: Mapping[str, Any], words: Sequence[str]) -> None:
+    """Refuse sections that are unknown, and words without one, and say what may be meant."""
+    sections = ["system", *SECTIONS]
+    for name in table:
+        if name not in sections:
+            raise UnknownName("section", name, sections)
+    for word in words:
+        path, equals, value = (part.strip() for part in word.partition("="))
+        section, dot, key = path.partition(".")
+        if not equals or (dot and section in sections):
+            continue
+        if not (dot and difflib.get_close_matches(section, sections)):
+            _suggest(path, "expected section.key=value", key or section, _possible(table), value, near=not dot)
+        if dot:
+            raise UnknownName("section", section, sections)
+
+
+def _possible(table: Mapping[str, Any]) -> list[str]:
+    """The keys that a run of this table has, or would have with the user's own files."""
+    own = Kinds.of(table["system"]).reader.OWN
+    return [
+        key for dataset in (table.get("data", {}).get("name", own), own) for key in keys(kinds(table["system"], dataset))
+    ]
 
 
 def _with_preset(system: str, model: Table) -> Table:
@@ -118,7 +124,7 @@ def _with_preset(system: str, model: Table) -> Table:
     return {**presets[name], **{key: value for key, value in model.items() if key != "preset"}}
 
 
-def _settings(table: Table, given: Mapping[str, Any]) -> Settings:
+def _settings(table: Table, texts: Mapping[str, str]) -> Settings:
     system = table["system"]
     table = config.merged(getattr(systems.load(system), "DEFAULTS", {}), table)
     sections: dict[str, Table] = {name: dict(table.get(name, {})) for name in SECTIONS}
@@ -129,25 +135,42 @@ def _settings(table: Table, given: Mapping[str, Any]) -> Settings:
     known = kinds(system, dataset)
     for section in SECTIONS:
         for key in sections[section]:
-            _require_known(system, section, key, known, given)
+            _require_known(system, section, key, known, texts)
     built: Table = {name: config.build(kind, sections[name], name) for name, kind in known.items()}
     built |= {name: config.Empty() for name in ("reader", "writer") if name not in built}
     return Settings(system, dataset, **built)
 
 
-def _require_known(system: str, section: str, key: str, known: Mapping[str, type], given: Mapping[str, Any]) -> None:
+def keys(known: Mapping[str, type]) -> list[str]:
+    """Every key of these sections, as it is typed."""
+    return [f"{section}.{field.name}" for section, kind in known.items() for field in fields(kind)]
+
+
+def _require_known(system: str, section: str, key: str, known: Mapping[str, type], texts: Mapping[str, str]) -> None:
     """Refuse a key that would have no effect, and say where it lives, if it does."""
-    names = {name: [field.name for field in fields(kind)] for name, kind in known.items()}
-    if key in names.get(section, ()):
+    every, path = keys(known), f"{section}.{key}"
+    if path in every:
         return
-    wanted = ALSO.get(key, key)
-    others = [f"{name}.{wanted}" for name, own in names.items() if wanted in own]
-    if others:
-        raise UsageError(f"{section}.{key}: no such key; did you mean {others[0]}?")
+    _suggest(path, "no such key", key, every, texts.get(path))
     if section not in known:
-        raise UsageError(
-            f"{section}.{key}: {system} has no section [{section}]; leave it out (see: saccade config {system})"
-        )
+        raise UsageError(f"{path}: {system} has no section [{section}]; leave it out (see: saccade config {system})")
+
+
+def _suggest(path: str, what: str, name: str, every: Sequence[str], value: str | None, *, near: bool = False) -> None:
+    """Refuse a name that is no key by the keys that are called so, here, elsewhere or nearly; else let it be."""
+    name = other_names.plain(name)
+    called: dict[str, dict[str, None]] = {}
+    for key in every:
+        called.setdefault(key.partition(".")[2], {})[key] = None
+    elsewhere = other_names.meant(name)
+    others = [*called.get(name, ())] or [key for key in elsewhere if key in (*every, "data.name")][:1]
+    if near and not (others or elsewhere):
+        others = [key for other in difflib.get_close_matches(name, called, 1) for key in called[other]]
+    if others:
+        words = " or ".join(key if value is None else f"{key}={value}" for key in others)
+        raise UsageError(f"{path}: {what}; did you mean {words}?")
+    if name in other_names.ABSENT:
+        raise UsageError(f"{path}: {other_names.ABSENT[name]}")
 
 
 def fitting(settings: Settings) -> None:
