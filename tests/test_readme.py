@@ -19,7 +19,7 @@ SHORT = ["train.steps=2", "train.threads=1", "search.max_length=12"]
 # What is trained that does not write text, and what makes it small.
 OTHERS = {
     "attention_mil": ["model.hidden_sizes=[8]"],
-    "se_resnet": ["model.width=4", "train.batch_size=8"],
+    "se_resnet": ["model.channels=4", "train.batch_size=8"],
     "gpt-shakespeare": ["model.hidden_size=8", "model.num_heads=2", "model.num_layers=1"],
     "document_attention": [],
 }

@@ -10,7 +10,7 @@ from tests.made import fashion_mnist, photos
 from .commands import here
 
 SMALL = (
-    "model.width=8 model.stages=2 model.shift=1 train.steps=30 train.batch_tokens=20 train.learning_rate=0.02 "
+    "model.channels=8 model.num_stages=2 model.max_shift=1 train.steps=30 train.batch_tokens=20 train.learning_rate=0.02 "
     "train.valid_every=15 "
     "train.threads=1"
 )

@@ -18,7 +18,7 @@ from tests import made_tasks
 from tests.made_tasks import nothing, options, predictions, scene, settings
 
 SYSTEM = "se_resnet"
-SIZES = ("model.width=4", "model.stages=2", "model.stride=1")
+SIZES = ("model.channels=4", "model.num_stages=2", "model.stride=1")
 
 
 def pictures(count: int, colors: bool = True) -> list[Example]:

@@ -14,7 +14,7 @@ from saccade.systems.se_resnet import Config, Model, strayed
 from .looks import weights_of
 from .samples import gradients
 
-SMALL = {"width": 6, "stages": 2, "blocks": 2, "reduction": 2, "stride": 1}
+SMALL = {"channels": 6, "num_stages": 2, "num_blocks": 2, "reduction": 2, "stride": 1}
 each = pytest.mark.parametrize("excitation", ["se", "none"])
 
 
@@ -110,5 +110,5 @@ def test_training_pictures_are_mirrored_and_shifted() -> None:
 def test_a_picture_that_is_too_small_is_refused() -> None:
     with pytest.raises(UsageError, match="expected at least 9 × 9 pixels, got 8 × 30"):
         Model(Config(), channels=1, height=8, width=30, labels=2)
-    one = Model(Config(width=4), channels=1, height=9, width=9, labels=2).train()
+    one = Model(Config(channels=4), channels=1, height=9, width=9, labels=2).train()
     assert one(Batch(PictureInput(torch.randn(1, 1, 9, 9)), LabelTarget(torch.tensor([1])))).loss.isfinite()

@@ -68,7 +68,7 @@ def expansion() -> set_expansion.Model:
 
 def cloud() -> point_cloud.Model:
     torch.manual_seed(0)
-    return point_cloud.Model(point_cloud.Config(width=6), (3,), 4).eval()
+    return point_cloud.Model(point_cloud.Config(hidden_size=6), (3,), 4).eval()
 
 
 # Deep Sets

@@ -71,7 +71,7 @@ def bags(folder: Path) -> Settings:
 def pictures(folder: Path) -> Settings:
     """Pictures that are mirrored and shifted by chance, and running means that every batch moves."""
     photos(folder / "photos")
-    words = [f"data.train={folder / 'photos'}", "data.size=10", "model.width=4", "model.stride=1", "train.batch_tokens=5"]
+    words = [f"data.train={folder / 'photos'}", "data.size=10", "model.channels=4", "model.stride=1", "train.batch_tokens=5"]
     return resolve({"system": "se_resnet"}, [*words, "train.optimizer=sgd", *WORDS])
 
 
@@ -109,7 +109,7 @@ def outlier(folder: Path) -> Settings:
 def cloud(folder: Path) -> Settings:
     """Clouds of points."""
     words = ["data.name=point_clouds", "data.points=6", "data.train_size=40", "data.valid_size=10", "data.test_size=10"]
-    return resolve({"system": "point_cloud"}, [*words, "model.width=4", "train.batch_tokens=60", *WORDS])
+    return resolve({"system": "point_cloud"}, [*words, "model.hidden_size=4", "train.batch_tokens=60", *WORDS])
 
 
 def glimpses(folder: Path) -> Settings:

@@ -25,9 +25,9 @@ READS, WRITES = "bag", "label"
 class Config:
     """Sizes; the defaults are the authors'."""
 
-    width: Positive = 256
+    hidden_size: Positive = 256
     "Features of a point in every layer."
-    layers: Positive = 3
+    num_layers: Positive = 3
     "Equivariant layers."
     pool: Literal["max", "mean"] = "max"
     "What points have in common in each layer, and how they become one in the end."
@@ -47,12 +47,12 @@ class Model(Labeler):
         super().__init__()
         if len(shape) != 1:
             raise ShapeError(f"point_cloud: expected points as rows of coordinates, got items of shape {shape}")
-        widths = [shape[0]] + [config.width] * (config.layers - 1)
-        self.layers = nn.ModuleList(Equivariant(width, config.width, config.pool) for width in widths)
+        widths = [shape[0]] + [config.hidden_size] * (config.num_layers - 1)
+        self.layers = nn.ModuleList(Equivariant(width, config.hidden_size, config.pool) for width in widths)
         self.pool = pool_named(config.pool)
         drop = nn.Dropout(config.dropout)
-        middle = nn.Linear(config.width, config.width)
-        self.output = nn.Sequential(drop, middle, nn.Tanh(), drop, nn.Linear(config.width, labels))
+        middle = nn.Linear(config.hidden_size, config.hidden_size)
+        self.output = nn.Sequential(drop, middle, nn.Tanh(), drop, nn.Linear(config.hidden_size, labels))
 
     def logits(self, input: BagInput) -> Float[Tensor, "B labels"]:
         points = input.items

@@ -31,17 +31,17 @@ class Config:
     "se: squeeze and excitation at the end of each block; none: the plain network, the control."
     reduction: Positive = 16
     "How many times narrower the layer is that the gates come from; the paper's r."
-    width: Positive = 32
+    channels: Positive = 32
     "Channels of the first stage; every further stage has twice as many."
-    stages: Positive = 3
+    num_stages: Positive = 3
     "Parts of the network; the picture is halved from each to the next."
-    blocks: Positive = 1
+    num_blocks: Positive = 1
     "Blocks of two convolutions in each stage."
     stride: Literal[1, 2] = 2
     "Of the first stage. 1: it is as large as the picture; 2: half as high and half as wide, and quicker."
     flip: Share = 0.5
     "Chance that a picture is mirrored, left to right, in training."
-    shift: Count = 2
+    max_shift: Count = 2
     "Pixels that a picture is shifted by at most, in both directions, in training."
 
 
@@ -81,14 +81,14 @@ class Model(Labeler):
         super().__init__()
         _check(config, height, width)
         self.config = config
-        widths = [config.width * 2**stage for stage in range(config.stages)]
-        first = max(1, config.width // config.stride)  # before the picture is halved a channel costs most
+        widths = [config.channels * 2**stage for stage in range(config.num_stages)]
+        first = max(1, config.channels // config.stride)  # before the picture is halved a channel costs most
         self.stem = _convolution(channels, first)
         self.stages = nn.ModuleList(
             nn.Sequential(
                 *(
                     Block(config, own if block else before, own, 1 if block else 2 if stage else config.stride)
-                    for block in range(config.blocks)
+                    for block in range(config.num_blocks)
                 )
             )
             for stage, (before, own) in enumerate(zip([first, *widths], widths, strict=False))
@@ -96,7 +96,7 @@ class Model(Labeler):
         self.output = nn.Linear(widths[-1], labels)
 
     def logits(self, input: PictureInput) -> Float[Tensor, "B labels"]:
-        x = strayed(input.pixels, self.config.flip, self.config.shift) if self.training else input.pixels
+        x = strayed(input.pixels, self.config.flip, self.config.max_shift) if self.training else input.pixels
         x = F.relu(self.stem(x))
         for stage in self.stages:
             x = stage(x)
@@ -138,7 +138,7 @@ def _convolution(before: int, channels: int, stride: int = 1, size: int = 3) -> 
 
 def _check(config: Config, height: int, width: int) -> None:
     """Whether more than one place is left at the end, so that a batch of one picture has a spread."""
-    least = config.stride * 2 ** (config.stages - 1) + 1
+    least = config.stride * 2 ** (config.num_stages - 1) + 1
     if min(height, width) < least:
-        told = f"{config.stages} stages halve a picture until one place is left"
-        raise UsageError(f"{told}: expected at least {least} × {least} pixels, got {height} × {width}; fix: model.stages")
+        limit = f"{config.num_stages} stages halve a picture until one place is left"
+        raise UsageError(f"{limit}: expected at least {least} × {least} pixels, got {height} × {width}; fix: model.num_stages")

@@ -31,7 +31,7 @@ class Config:
     "Validation sets, as large as training sets."
     test_size: Positive = 1000
     "Test sets of each size."
-    longest: Positive = 10
+    max_size: Positive = 10
     "Maximum number of digits of a training set."
     test_sizes: tuple[int, ...] = (5, 10, 20, 50, 100)
     "How many digits the sets of the test have."
@@ -46,7 +46,7 @@ class Config:
 def load(config: Config) -> Splits:
     """All three parts."""
     counts = (config.train_size, config.valid_size)
-    sizes = [Draws(config.seed, part, 0).whole(1, config.longest, count) for part, count in enumerate(counts)]
+    sizes = [Draws(config.seed, part, 0).whole(1, config.max_size, count) for part, count in enumerate(counts)]
     sizes.append(np.repeat(np.array(config.test_sizes, dtype=np.int64), config.test_size))
     groups = [[""] * count for count in counts]
     groups.append([f"size {size}" for size in sizes[-1]])
