@@ -140,5 +140,5 @@ def _check(config: Config, height: int, width: int) -> None:
     """Whether more than one place is left at the end, so that a batch of one picture has a spread."""
     least = config.stride * 2 ** (config.num_stages - 1) + 1
     if min(height, width) < least:
-        limit = f"{config.num_stages} stages halve a picture until one place is left"
-        raise UsageError(f"{limit}: expected at least {least} × {least} pixels, got {height} × {width}; fix: model.num_stages")
+        limit = f"{config.num_stages} stages halve a picture to one place"
+        raise UsageError(f"{limit}: expected at least {least} × {least} pixels, got {height} × {width}; set model.num_stages")
