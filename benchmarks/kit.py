@@ -92,6 +92,8 @@ def apart(
     context = multiprocessing.get_context("spawn")
     homes: dict[str, Connection] = {}
     for names, kept in ((list(peers), False), (list(ours), True)):
+        if not names:
+            continue
         here, there = context.Pipe()
         if kept:
             os.environ.setdefault("GOMP_SPINCOUNT", SPINS)

@@ -141,4 +141,5 @@ def _check(config: Config, height: int, width: int) -> None:
     least = config.stride * 2 ** (config.num_stages - 1) + 1
     if min(height, width) < least:
         limit = f"{config.num_stages} stages halve a picture to one place"
-        raise UsageError(f"{limit}: expected at least {least} × {least} pixels, got {height} × {width}; set model.num_stages")
+        wanted = f"expected at least {least} × {least} pixels, got {height} × {width}"
+        raise UsageError(f"{limit}: {wanted}; set model.num_stages")
