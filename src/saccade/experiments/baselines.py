@@ -34,7 +34,7 @@ def most_frequent(settings: Settings, splits: Splits, split: str) -> Scores:
 
 
 def logistic_regression(settings: Settings, splits: Splits, split: str, ngrams: int = 1) -> Scores:
-    """Logistic regression on words weighed by TF-IDF, on pixels, on a node's own features, or on a bag's mean and maximum."""
+    """Logistic regression on TF-IDF of words, on pixels, on a node's own features, or on a bag's mean and maximum."""
     linear = _sklearn("linear_model")
     labels, numbers = _labels(splits)
     features = _features(splits, ngrams)
@@ -83,7 +83,7 @@ def ngram_model(settings: Settings, splits: Splits, split: str) -> Scores:
 
 
 def interpolated(learned: Sequence[int], vocabulary: int) -> Callable[[tuple[int, ...], int], float]:
-    """The probability of a token after a context, by the n-grams of these tokens; of what none knows, the vocabulary's share."""
+    """The probability of a token after a context, by the n-grams of these tokens; all tokens alike where none is known."""
     following: dict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
     for place, token in enumerate(learned):
         for size in range(min(ORDER, place + 1)):
