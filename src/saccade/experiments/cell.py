@@ -8,6 +8,7 @@ from typing import Any
 
 from saccade import data
 from saccade.errors import DataError, UnknownName, UsageError
+from saccade.experiments import baselines
 from saccade.task import Kinds
 from saccade.trained import TrainedModel
 from saccade.training.checkpoints.store import Checkpoints
@@ -110,6 +111,44 @@ class Cell:
             "command": sys.argv,
         }
         write_text(self.path / "scores.json", json.dumps(kept, indent=2) + "\n")
+        return kept
+
+
+@dataclass(frozen=True)
+class BaselineCell(Cell):
+    """A row that is no run: a baseline on the data of the row's settings; of its model and training nothing counts."""
+
+    baseline: str
+
+    def _made(self) -> Kept:
+        """All that the scores depend on."""
+        sections = self.settings.table()
+        return {
+            "baseline": self.baseline,
+            **{name: sections[name] for name in ("data", "tokens", "writer") if name in sections},
+        }
+
+    def check(self) -> None:
+        try:
+            made = json.loads((self.path / "scores.json").read_text(encoding="utf-8")).get("made")
+        except (OSError, ValueError, AttributeError):
+            return
+        if made != json.loads(json.dumps(self._made())):
+            raise UsageError(f"{self.path}: made with other settings; begin anew with --fresh, or use another --out")
+
+    def check_metric(self, metric: str) -> None:
+        known = baselines.metrics(self.baseline, self.settings)
+        if metric not in known:
+            raise UnknownName("metric of the table", metric, known)
+
+    def complete(self, split: str, watcher: Watcher, *, fresh: bool = False) -> Kept:
+        """Compute and score it."""
+        splits = data.dataset(self.settings.dataset).load(self.settings.data)
+        found = baselines.scored(self.baseline, self.settings, splits, split)
+        kept = {"step": 0, **found, "command": sys.argv, "made": self._made()}
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_text(self.path / "scores.json", json.dumps(kept, indent=2) + "\n")
+        self.spare()
         return kept
 
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from saccade import config, recipes
 from saccade.config import Count, Positive, Table
 from saccade.errors import DataError, UnknownName, UsageError
-from saccade.experiments.cell import Cell, Kept
+from saccade.experiments.baselines import BASELINES
+from saccade.experiments.cell import BaselineCell, Cell, Kept
 from saccade.training.settings import Settings, base, resolve
 
 
@@ -29,6 +30,9 @@ class Row:
     "Its system, where that is not the common one; the common [model] does not hold for it then."
     recipe: str = ""
     "What it starts from instead of the common recipe; system and [model] are then this recipe's."
+    baseline: str = ""
+    """A baseline instead of a model, on the same data: most_frequent, logistic_regression, logistic_regression_bigrams,
+    nearest_neighbor, ngram_model. It has no seeds, but may have folds."""
     same_as: str = ""
     "The name of the row whose model this is, under another heading: nothing is trained for it."
     seeds: Count = 0
@@ -79,9 +83,14 @@ class Grid:
     def cells(self, row: Row, seeds: int | None, words: Sequence[str], out: Path) -> list[Cell]:
         """The runs of a row, so many or as many as it says; those of another, if it is the same as that."""
         own = next(other for other in self.row if other.name == (row.same_as or row.name))
-        seeds = seeds or own.seeds or self.seeds
-        folder = out / own.slug
-        return [Cell(folder / f"seed-{seed}", own.name, seed, self._settings(own, words, seed)) for seed in range(seeds)]
+        seeds = 1 if own.baseline and not own.fold else seeds or own.seeds or self.seeds
+        return [self._cell(own, seed, words, out / own.slug / f"seed-{seed}") for seed in range(seeds)]
+
+    def _cell(self, row: Row, seed: int, words: Sequence[str], path: Path) -> Cell:
+        settings = self._settings(row, words, seed)
+        if row.baseline:
+            return BaselineCell(path, row.name, seed, settings, row.baseline)
+        return Cell(path, row.name, seed, settings)
 
     def _settings(self, row: Row, words: Sequence[str], seed: int) -> Settings:
         with _of_row(row):
@@ -159,6 +168,8 @@ def _check(name: str, rows: Sequence[Row]) -> None:
     for row in rows:
         if not row.slug or slugs.count(row.slug) > 1:
             raise UsageError(f"{name}: row {row.name!r} makes the directory {row.slug!r}; give each row a name of its own")
+        if row.baseline and row.baseline not in BASELINES:
+            raise UnknownName("baseline", row.baseline, BASELINES)
         if row.same_as and (row.words or row.system or row.recipe):
             raise UsageError(f"{name}: row {row.name!r} is the same as another; leave its words, system and recipe out")
         others = [other.name for other in rows if not other.same_as]

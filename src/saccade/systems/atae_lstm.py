@@ -13,23 +13,23 @@ from torch import Tensor, nn
 
 from saccade.attention import Biased, Mask, Perceptron, Positions, Score, attend, lengths, make_normalizer
 from saccade.attention.live import live
-from saccade.config import Count, Share
+from saccade.config import Count, Share, merged
 from saccade.data.tensors import FAR, AspectInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.word_embedding import WordVectors
-from saccade.systems.system import Labeler, WordsConfig
+from saccade.systems.system import WORDS, Labeler, WordsConfig
 
 READS, WRITES = "aspect", "label"
-DEFAULTS = {"tokens": {"kind": "word"}}
+DEFAULTS = merged(WORDS, {"train": {"batch_tokens": 1024}})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(WordsConfig):
     """Sizes."""
 
-    near: Count = 0
+    near: Count = 10
     "Words to each side of the aspect whose distance counts, by a learned number in the score; 0: none, as in the paper."
     dropout: Share = 0.5
     "Dropout of word vectors and of the pooled text."

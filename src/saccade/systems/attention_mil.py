@@ -16,9 +16,13 @@ from saccade.config import Positive, Share
 from saccade.data.tensors import BagInput
 from saccade.layers.image_encoders import lenet, perceptron
 from saccade.layers.pooling import BagAttention, GatedBagAttention, bag_maxima, bag_means
-from saccade.systems.system import BatchLook, Labeler, RaggedLook, Recorded
+from saccade.systems.system import BatchLook, Labeler, RaggedLook, Recorded, cosine
 
 READS, WRITES = "bag", "label"
+DEFAULTS = {
+    "train": cosine(600, 5e-4, every=50, patience=6)
+    | {"batch_tokens": 64, "warmup": 50, "optimizer": "adamw", "weight_decay": 0.1}
+}
 POOLS = {"attention": BagAttention, "gated": GatedBagAttention}
 
 

@@ -18,10 +18,10 @@ from saccade.config import Count, Positive, Share
 from saccade.data.tensors import WordsInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
-from saccade.systems.system import Labeler
+from saccade.systems.system import WORDS, Labeler
 
 READS, WRITES = "words", "label"
-DEFAULTS = {"tokens": {"kind": "word"}}
+DEFAULTS = {key: WORDS[key] for key in ("tokens", "writer", "train")}
 PRIME = 1_000_003  # spreads pairs of words over the buckets
 
 
@@ -33,7 +33,7 @@ class Config:
     "vectors: each word has a learned vector; binary: a weight for each label, counted once however often a word comes."
     embedding_size: Positive = 100
     "Embedding size."
-    ngrams: Literal[1, 2, 3] = 1
+    ngrams: Literal[1, 2, 3] = 2
     "Longest run of words that is a feature of its own."
     buckets: Positive = 100_000
     "Runs of two and more words share so many vectors, found by a hash."
@@ -41,9 +41,9 @@ class Config:
     "How the vectors become one."
     hidden_size: Count = 0
     "Width of a layer between them and the label (Iyyer's deep averaging); 0: none."
-    word_dropout: Share = 0.0
+    word_dropout: Share = 0.1
     "Word dropout: share of the words left out of a text in training."
-    dropout: Share = 0.3
+    dropout: Share = 0.5
     "Dropout of the pooled text."
 
     def __post_init__(self) -> None:

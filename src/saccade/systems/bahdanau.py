@@ -21,9 +21,10 @@ from saccade.layers.attentive_decoder import Annotations, DecoderState, LastStat
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import RecurrentReader, cell_named
 from saccade.search.protocol import Step, StepLook
-from saccade.systems.system import AttentiveConfig, Output, System
+from saccade.systems.system import PAIRS, AttentiveConfig, Output, System
 
 READS, WRITES = "text", "text"
+DEFAULTS = PAIRS
 
 
 @dataclass(frozen=True, kw_only=True)

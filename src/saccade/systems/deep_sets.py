@@ -19,10 +19,13 @@ from saccade.data.tokenizers import Vocabulary
 from saccade.layers.image_encoders import lenet
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.set_layers import in_rows, pool_named
-from saccade.systems.system import Output, System
+from saccade.systems.system import Output, System, cosine
 
 READS, WRITES = "set", "number"
-DEFAULTS = {"tokens": {"kind": "word"}}
+DEFAULTS = {
+    "tokens": {"kind": "word"},
+    "train": cosine(1000, 1e-2, every=100, patience=5) | {"batch_tokens": 640},
+}
 LOSSES = {"absolute": F.l1_loss, "huber": F.smooth_l1_loss, "squared": F.mse_loss}
 
 

@@ -18,10 +18,10 @@ from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import AttentionPool, mean
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.word_embedding import WordVectors
-from saccade.systems.system import Labeler, WordsConfig
+from saccade.systems.system import WORDS, Labeler, WordsConfig
 
 READS, WRITES = "words", "label"
-DEFAULTS = {"tokens": {"kind": "word"}}
+DEFAULTS = WORDS
 
 
 @dataclass(frozen=True, kw_only=True)

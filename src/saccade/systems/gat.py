@@ -18,6 +18,10 @@ from saccade.layers.gat_conv import GATConv, drop_features
 from saccade.systems.system import BatchLook, EdgeLook, Labeler, Recorded
 
 READS, WRITES = "node", "label"
+DEFAULTS = {  # as published
+    "train": {"steps": 1000, "learning_rate": 5e-3, "weight_decay": 5e-4, "clip": 0.0}
+    | {"valid_every": 5, "save_every": 1000, "patience": 20, "keep": 1}
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,21 +29,27 @@ from saccade.layers.multihead import MultiHeadAttention, StepOutput
 from saccade.layers.position_embeddings import Learned
 from saccade.layers.transformer_blocks import EncoderLayer, SelfAttention
 from saccade.search.protocol import Step, StepLook
-from saccade.systems.system import Output, System
+from saccade.systems.system import Output, System, cosine
 
 READS, WRITES = "text", "continuation"
+DEFAULTS = {
+    "tokens": {"kind": "bpe", "size": 2000},
+    "writer": {"context_length": 128},
+    "train": cosine(1500, 1e-3, every=150, patience=4)
+    | {"batch_tokens": 1024, "warmup": 100, "optimizer": "adamw", "beta2": 0.99, "weight_decay": 0.1, "decay": "matrices"},
+}
 INIT_STD = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Sizes of the model; the defaults are those of GPT-2 small."""
+    """Sizes of the model; the defaults are for some megabytes of text, the published ones are presets."""
 
-    hidden_size: Positive = 768
+    hidden_size: Positive = 128
     "Size of a token's vector in all layers."
-    num_layers: Positive = 12
+    num_layers: Positive = 4
     "Number of layers."
-    num_heads: Positive = 12
+    num_heads: Positive = 4
     "Attention heads of each layer; must divide hidden_size."
     dropout: Share = 0.1
     "Dropout of embeddings and of what each layer adds."
@@ -53,6 +59,19 @@ class Config:
     def __post_init__(self) -> None:
         if self.hidden_size % self.num_heads:
             raise UsageError(f"num_heads: expected a divisor of hidden_size ({self.hidden_size}), got {self.num_heads}")
+
+
+def _published(hidden_size: int, num_layers: int, num_heads: int) -> dict[str, Any]:
+    sizes = {"hidden_size": hidden_size, "num_layers": num_layers, "num_heads": num_heads}
+    return {"tokens": {"size": 50_257}, "model": sizes, "writer": {"context_length": 1024}}
+
+
+PRESETS = {
+    "small": _published(768, 12, 12),
+    "medium": _published(1024, 24, 16),
+    "large": _published(1280, 36, 20),
+    "xl": _published(1600, 48, 25),
+}
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from saccade.data.tokenizers import Vocabulary
 from saccade.layers.dropout import Dropout
 from saccade.layers.pooling import AttentionPool, MeanPool
 from saccade.layers.recurrent import RecurrentReader
-from saccade.systems.system import BatchLook, Labeler, Recorded
+from saccade.systems.system import WORDS, BatchLook, Labeler, Recorded
 
 READS, WRITES = "document", "label"
-DEFAULTS = {"tokens": {"kind": "word"}}
+DEFAULTS = {"tokens": WORDS["tokens"], "train": WORDS["train"] | {"batch_tokens": 4096, "learning_rate": 2e-3}}
 STEPS = (0, 4, 8, 12, 16, 20, 25, 30, 37, 45, 60)  # sentences of lengths between two of these are read together
 
 

@@ -16,9 +16,10 @@ from saccade.config import Positive, Share
 from saccade.data.tensors import BagInput
 from saccade.errors import ShapeError
 from saccade.layers.set_layers import Equivariant, pool_named
-from saccade.systems.system import BatchLook, Labeler, Recorded
+from saccade.systems.system import BatchLook, Labeler, Recorded, cosine
 
 READS, WRITES = "bag", "label"
+DEFAULTS = {"train": cosine(600, 2e-3, every=100, patience=4) | {"batch_tokens": 6400}}
 
 
 @dataclass(frozen=True, kw_only=True)

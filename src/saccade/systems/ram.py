@@ -18,9 +18,10 @@ from saccade.attention import looks as recording
 from saccade.config import Positive, Rate
 from saccade.data.tensors import Batch, PictureInput
 from saccade.errors import UsageError
-from saccade.systems.system import BatchLook, Labeler, Output, PlacesLook, Recorded
+from saccade.systems.system import BatchLook, Labeler, Output, PlacesLook, Recorded, cosine
 
 READS, WRITES = "picture", "label"
+DEFAULTS = {"train": cosine(4000, 1e-3, every=400, patience=0) | {"batch_tokens": 128, "clip": 0.0}}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,10 @@ from saccade.data.tokenizers import Vocabulary
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.recurrent import Stack
 from saccade.search.protocol import Step
-from saccade.systems.system import Output, RecurrentConfig, System
+from saccade.systems.system import PAIRS, Output, RecurrentConfig, System
 
 READS, WRITES = "text", "text"
+DEFAULTS = PAIRS
 
 
 @dataclass(frozen=True, kw_only=True)

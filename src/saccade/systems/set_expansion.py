@@ -17,10 +17,14 @@ from saccade.config import Positive, Rate, Share
 from saccade.data.tensors import BagInput, Batch
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import bag_sums
-from saccade.systems.system import BatchLook, Output, Recorded, System
+from saccade.systems.system import BatchLook, Output, Recorded, System, cosine
 
 READS, WRITES = "set", "word"
-DEFAULTS = {"tokens": {"kind": "word"}, "reader": {"unknown": "drop"}}
+DEFAULTS = {
+    "tokens": {"kind": "word", "size": 20_000},
+    "reader": {"unknown": "drop"},
+    "train": cosine(800, 1e-2, every=100, patience=4) | {"batch_tokens": 1536},
+}
 
 
 @dataclass(frozen=True, kw_only=True)

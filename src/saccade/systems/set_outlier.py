@@ -18,9 +18,10 @@ from saccade.data.tensors import BagInput, Batch
 from saccade.layers.image_encoders import lenet
 from saccade.layers.pooling import bag_sums
 from saccade.layers.set_layers import Equivariant, owners
-from saccade.systems.system import BatchLook, Output, RaggedLook, Recorded, System
+from saccade.systems.system import BatchLook, Output, RaggedLook, Recorded, System, cosine
 
 READS, WRITES = "bag", "item"
+DEFAULTS = {"train": cosine(1500, 1e-3, every=150, patience=4) | {"batch_tokens": 256}}
 
 
 @dataclass(frozen=True, kw_only=True)

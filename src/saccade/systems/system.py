@@ -16,6 +16,27 @@ from saccade.view.trace import Look
 Recorded = Mapping[str, Sequence[Any]]  # attention by the qualified name of the module that attended
 
 
+def cosine(steps: int, learning_rate: float, *, every: int, patience: int) -> dict[str, Any]:
+    """Defaults of [train]: a learning rate that falls to 0, validations every so many steps, early stopping."""
+    often = {"valid_every": every, "save_every": every, "patience": patience}
+    return {"steps": steps, "learning_rate": learning_rate, "schedule": "cosine", **often}
+
+
+# How systems that read and write texts are trained where nothing else is said (docs/defaults.md).
+PAIRS: dict[str, dict[str, Any]] = {
+    "tokens": {"kind": "bpe", "size": 2000},
+    "writer": {"share_tokenizer": True, "metric": "bleu", "label_smoothing": 0.1},
+    "train": cosine(2000, 2e-3, every=200, patience=5) | {"batch_tokens": 1024, "warmup": 100},
+}
+# The same for systems that read words and write a label.
+WORDS: dict[str, dict[str, Any]] = {
+    "tokens": {"kind": "word", "size": 20_000, "lower": True},
+    "reader": {"spelling": 3},
+    "writer": {"agreement": 1.0},
+    "train": cosine(600, 5e-3, every=50, patience=6) | {"batch_tokens": 2048},
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class AttentionConfig:
     """How a system attends."""
@@ -36,7 +57,7 @@ class RecurrentConfig:
     "The recurrent unit of encoder and decoder."
     num_layers: Positive = 1
     "Number of encoder layers, and as many decoder layers."
-    dropout: Share = 0.0
+    dropout: Share = 0.3
     "Dropout of embeddings, between layers and before the output."
 
 
@@ -56,11 +77,11 @@ class WordsConfig(AttentionConfig):
     "Embedding size."
     hidden_size: Positive = 64
     "Hidden size of the recurrent unit (in each direction), and of the layer that scores words."
-    word_dropout: Share = 0.0
+    word_dropout: Share = 0.3
     "Share of the words read as unknown in training, which teaches that vector; with reader.spelling, by their letters only."
     letter_dropout: Share = 0.5
     "Share of the runs of letters (reader.spelling) that are not read in training."
-    dropout: Share = 0.3
+    dropout: Share = 0.5
     "Dropout of word vectors and of the pooled text."
 
 

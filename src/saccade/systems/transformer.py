@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from saccade.attention import Mask, causal, lengths, looking, make_score
 from saccade.attention.live import live
 from saccade.attention.masks import named
-from saccade.config import Positive, Share
+from saccade.config import Positive, Share, merged
 from saccade.data.tensors import Batch, TextInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
@@ -32,30 +32,31 @@ from saccade.layers.multihead import MultiHeadAttention, StepOutput
 from saccade.layers.position_embeddings import make_positions
 from saccade.layers.transformer_blocks import DecoderLayer, EncoderLayer, Mixer, SelfAttention
 from saccade.search.protocol import Keys, Step, StepLook
-from saccade.systems.system import BatchLook, Output, System
+from saccade.systems.system import PAIRS, BatchLook, Output, System
 
 READS, WRITES = "text", "text"
+DEFAULTS = merged(PAIRS, {"train": {"warmup": 200, "beta2": 0.98}})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Sizes and parts of the model; the defaults are the paper's base model."""
+    """Sizes and parts of the model; the defaults are for some thousand pairs, the paper's are presets (base, big)."""
 
-    hidden_size: Positive = 512
+    hidden_size: Positive = 128
     "Size of a token's vector in all layers."
-    num_heads: Positive = 8
+    num_heads: Positive = 4
     "Number of attention heads; must divide hidden_size."
-    intermediate_size: Positive = 2048
+    intermediate_size: Positive = 512
     "Size of the feed-forward network's inner layer."
-    encoder_layers: Positive = 6
+    encoder_layers: Positive = 2
     "Number of encoder layers."
-    decoder_layers: Positive = 6
+    decoder_layers: Positive = 2
     "Number of decoder layers."
     norm: Literal["post", "pre"] = "post"
     "Layer norm behind each residual sum, as drawn in the paper, or before each part."
-    final_norm: Literal["both", "none"] = "both"
+    final_norm: Literal["both", "none"] = "none"
     "A layer norm at the end of reader and writer, or none."
-    positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
+    positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal_halves"
     "How a token knows its place; halves: all sines before all cosines."
     max_positions: Positive = 512
     "Maximum length for learned positions; sinusoids have no limit."
@@ -96,16 +97,22 @@ class Config:
         return sizes[min(layer, len(sizes) - 1)]
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "base": {},
-    "big": {"hidden_size": 1024, "num_heads": 16, "intermediate_size": 4096, "dropout": 0.3},
+def _paper(**model: Any) -> dict[str, Any]:
+    """A model of the paper, its changes to the base model given, and how it was trained (sections 5.3 and 5.4)."""
+    sizes = {"hidden_size": 512, "num_heads": 8, "intermediate_size": 2048, "encoder_layers": 6, "decoder_layers": 6}
+    parts = {"norm": "post", "final_norm": "both", "positions": "sinusoidal", "dropout": 0.1}
+    train = {"steps": 100_000, "batch_tokens": 25_000, "learning_rate": 7e-4, "schedule": "inverse_sqrt", "warmup": 4000}
+    train |= {"beta2": 0.98, "clip": 0.0, "valid_every": 5000, "save_every": 5000, "patience": 0, "average": 5}
+    return {"tokens": {"size": 37_000}, "model": {**sizes, **parts, **model}, "train": train}
+
+
+PRESETS = {
+    "base": _paper(),
+    "big": _paper(hidden_size=1024, num_heads=16, intermediate_size=4096, dropout=0.3),
+    # Wu et al. 2021, for Multi30k
     "tiny": {
-        "hidden_size": 128,
-        "num_heads": 4,
-        "intermediate_size": 256,
-        "encoder_layers": 4,
-        "decoder_layers": 4,
-        "dropout": 0.3,
+        "model": {"hidden_size": 128, "num_heads": 4, "intermediate_size": 256, "encoder_layers": 4, "decoder_layers": 4}
+        | {"norm": "post", "final_norm": "both", "positions": "sinusoidal", "dropout": 0.3}
     },
 }
 

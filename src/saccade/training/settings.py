@@ -113,25 +113,25 @@ def _possible(table: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _with_preset(system: str, model: Table) -> Table:
-    """The sizes that `model.preset` stands for, under what is given by itself."""
+def _with_preset(system: str, table: Table) -> Table:
+    """The settings that `model.preset` stands for, a paper's model and training, under what is given by itself."""
+    model = table.get("model", {})
     if "preset" not in model:
-        return model
+        return table
     presets: Mapping[str, Table] = getattr(systems.load(system), "PRESETS", {})
     name = model["preset"]
     if name not in presets:
         raise UnknownName(f"preset of {system}", str(name), presets)
-    return {**presets[name], **{key: value for key, value in model.items() if key != "preset"}}
+    return config.merged(presets[name], {**table, "model": {key: model[key] for key in model if key != "preset"}})
 
 
 def _settings(table: Table, texts: Mapping[str, str]) -> Settings:
     system = table["system"]
-    table = config.merged(getattr(systems.load(system), "DEFAULTS", {}), table)
+    table = config.merged(getattr(systems.load(system), "DEFAULTS", {}), _with_preset(system, table))
     sections: dict[str, Table] = {name: dict(table.get(name, {})) for name in SECTIONS}
     dataset = sections["data"].pop("name", Kinds.of(system).reader.OWN)
     if not isinstance(dataset, str):
         raise UsageError(f"data.name: expected a name, got {dataset!r}")
-    sections["model"] = _with_preset(system, sections["model"])
     known = kinds(system, dataset)
     for section in SECTIONS:
         for key in sections[section]:
