@@ -67,11 +67,11 @@ def obstacles(settings: Settings, module: Any) -> list[tuple[str, Any, Any]] | N
 def report(settings: Settings) -> list[str]:
     """Which exports these settings allow, and what stands in the way of the others, a line each."""
     rows = {name: obstacles(settings, module) for name, module in formats().items()}
-    others = [f"{name} (not of {settings.system})" for name, row in rows.items() if row is None]
+    others = [name for name, row in rows.items() if row is None]
     needs = {name: [f"{key}={needed}" for key, needed, _ in row] for name, row in rows.items() if row}
-    lines = [", ".join(name for name, row in rows.items() if row == []) or "none as it is configured"]
+    lines = [", ".join(name for name, row in rows.items() if row == []) or "none"]
     lines += [f"{name} needs {' and '.join(keys)}" for name, keys in needs.items()]
-    return [*lines, *([f"never: {', '.join(others)}"] if others else [])]
+    return [*lines, *([f"{', '.join(others)}: not for {settings.system}"] if others else [])]
 
 
 def _require_module(name: str, kind: str, extra: str) -> None:
