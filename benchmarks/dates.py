@@ -23,8 +23,8 @@ from kit import Report, arguments
 from saccade.data.examples import Example
 from saccade.data.sets.dates import Config, load
 from saccade.errors import SaccadeError
+from saccade.exchange.opening import load as load_run
 from saccade.trained import TrainedModel
-from saccade.trained import load as load_run
 
 PEER = "dateparser"
 # Languages that dateparser names by their script.

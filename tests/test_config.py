@@ -267,14 +267,14 @@ class Ferry(Boat):
 def test_described_tells_what_is_inherited_and_what_is_said_anew() -> None:
     told = {line[0]: line for line in config.described(Ferry)}
     assert list(told) == [line[0] for line in config.described(Boat)] + ["cars"]
-    assert told["length"] == ("length", "Positive", None, "In meters.")
-    assert told["speed"] == ("speed", "float", 12.0, "In knots, always.")
+    assert told["length"] == ("length", "whole number > 0", None, "In meters.")
+    assert told["speed"] == ("speed", "number", 12.0, "In knots, always.")
 
 
 def test_described_tells_every_field() -> None:
     told = config.described(Boat)
     assert [line[0] for line in told] == ["length", "sails", "speed", "ballast", "leak", "rig", "name", "afloat"]
-    assert told[0] == ("length", "Positive", None, "In meters.")
-    assert told[2] == ("speed", "Rate", 5.5, "In knots, on a good day.")
-    assert told[5] == ("rig", "Literal['sloop', 'ketch']", "sloop", "How the sails are set.")
-    assert told[7] == ("afloat", "bool", True, "Whether it swims.")
+    assert told[0] == ("length", "whole number > 0", None, "In meters.")
+    assert told[2] == ("speed", "number > 0", 5.5, "In knots, on a good day.")
+    assert told[5] == ("rig", "sloop | ketch", "sloop", "How the sails are set.")
+    assert told[7] == ("afloat", "true | false", True, "Whether it swims.")

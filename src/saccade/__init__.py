@@ -22,7 +22,7 @@ _PLACES = {
     "TrainedModel": "saccade.trained",
     "attend": "saccade.attention",
     "attend_edges": "saccade.attention",
-    "load": "saccade.trained",
+    "load": "saccade.exchange.opening",
     "looking": "saccade.attention",
     "train": "saccade.trained",
 }

@@ -12,7 +12,7 @@ import textwrap
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Lt
 from pydantic import TypeAdapter, ValidationError
@@ -25,6 +25,8 @@ Count = Annotated[int, Ge(0)]
 Rate = Annotated[float, Gt(0), Lt(float("inf"))]
 Amount = Annotated[float, Ge(0), Lt(float("inf"))]
 Share = Annotated[float, Ge(0), Lt(1)]
+
+KINDS = {bool: "true | false", int: "whole number", float: "number", str: "text"}
 
 Table = dict[str, Any]
 C = TypeVar("C")
@@ -142,19 +144,34 @@ def plain(config: Any) -> Table:
     return dataclasses.asdict(config)
 
 
+def allowed(hint: Any) -> str:
+    """The values that a field takes: its choices, or its kind and limits."""
+    if get_origin(hint) is Literal:
+        return " | ".join(map(str, get_args(hint)))
+    if get_origin(hint) is not Annotated:
+        return KINDS.get(hint, "list")
+    base, *limits = get_args(hint)
+    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+    found = [f"{sign} {getattr(one, name)}" for one in limits for name, sign in signs.items() if hasattr(one, name)]
+    return " ".join([KINDS.get(base, "list"), " and ".join(text for text in found if "inf" not in text)]).strip()
+
+
 def described(kind: type) -> list[tuple[str, str, Any, str]]:
-    """Every field of a config class: its name, type, default (None: must be given) and the line written under it."""
+    """Every field of a config class: its name, the values it takes, its default (None: must be given) and its line."""
     lines: dict[str, str] = {}
-    types: dict[str, str] = {}
+    types = get_type_hints(kind, include_extras=True)
     for part in reversed(kind.__mro__[:-1]):  # a task may add to what another has
         tree = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
         assert isinstance(tree, ast.ClassDef)
         for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                types[node.target.id] = ast.unparse(node.annotation)
-                if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                    lines[node.target.id] = " ".join(str(after.value.value).split())
+            if isinstance(node, ast.AnnAssign) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                lines[ast.unparse(node.target)] = " ".join(str(after.value.value).split())
     return [
-        (field.name, types[field.name], None if field.default is dataclasses.MISSING else field.default, lines[field.name])
+        (
+            field.name,
+            allowed(types[field.name]),
+            None if field.default is dataclasses.MISSING else field.default,
+            lines[field.name],
+        )
         for field in dataclasses.fields(kind)
     ]

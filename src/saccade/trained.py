@@ -205,11 +205,6 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "data_ptr") or (hasattr(value, "__array_interface__") and not texts)
 
 
-def load(path: str | Path, checkpoint: Which | None = None, device: str = "auto") -> TrainedModel:
-    """A trained model: the directory of a run; the best checkpoint unless another is named: "last", "average", a step."""
-    return TrainedModel(Run.open(Path(path)), checkpoint, device)
-
-
 def train(
     name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any
 ) -> TrainedModel:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from saccade.exchange.opening import load as load_run
 from saccade.trained import TrainedModel
-from saccade.trained import load as load_run
 
 from .commands import here
 

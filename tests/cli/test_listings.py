@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 import saccade
 from saccade.data import known
 from saccade.data.known import known as all_known
+from saccade.training.settings import base, keys, kinds, resolve
 
 from .commands import here
 
@@ -24,6 +26,58 @@ def test_tables_have_so_many_rows(capsys: pytest.CaptureFixture[str]) -> None:
     told = {entry["name"]: entry["rows"] for entry in json.loads(here("reproduce --list --json", capsys).out)}
     files = {path.stem: len(tomllib.loads(path.read_text())["row"]) for path in (RECIPES / "tables").glob("*.toml")}
     assert told == files
+
+
+@pytest.mark.parametrize("name", ["dates", "gat-cora", "transformer"])
+def test_config_is_a_recipe_of_itself(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "my.toml").write_text(here(f"config {name}", capsys).out, encoding="utf-8")
+    assert resolve(base(str(tmp_path / "my.toml"))) == resolve(base(name))
+
+
+def test_config_says_what_may_be_said(capsys: pytest.CaptureFixture[str]) -> None:
+    head, _, body = here("config transformer train.learning_rate=0.02 search.method=beam", capsys).out.partition("system =")
+    assert "# presets: model.preset=" in head
+    assert "train.learning_rate=0.02" in head
+    assert "# exports (saccade export RUN DIR --format …): marian, ct2, onnx\n" in head
+    for line in (
+        'optimizer = "adam"  # adam | adamw | sgd | rmsprop; default\n',
+        "learning_rate = 0.02  # number > 0; default: ",
+        "dropout = ",
+        "# momentum = 0.9  # has no effect with train.optimizer=adam",
+        "# temperature = 1.0  # says nothing to search.method=beam\n",
+        "\nbeam = 4  # whole number > 0 and <= 1000; default\n",
+    ):
+        assert line in body
+    train = body.partition("[train]")[2]
+    assert train.index("learning_rate =") < train.index("# Less often:") < train.index("optimizer =")
+
+
+def test_config_says_what_stands_in_the_way_of_an_export(capsys: pytest.CaptureFixture[str]) -> None:
+    told = here("config transformer model.norm=pre model.mixer=light", capsys).out
+    assert "none; marian needs model.norm=post and model.mixer=attention; ct2 needs model.mixer=attention; onnx " in told
+    assert "not for gat\n" in here("config gat-cora", capsys).out
+
+
+def test_help_of_training_names_keys_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    told = re.findall(r"\b([a-z]+\.[a-z_]+)=", here("train --help", capsys).out)
+    known = {key for system in ("transformer", "luong") for key in keys(kinds(system, "text_files"))}
+    assert {"train.learning_rate", "train.batch_size", "train.epochs", "model.dropout"} <= {*told} <= {*known, "section.key"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("train dates --lr 1e-3", "no such option --lr: settings are words without dashes, train.learning_rate=VALUE"),
+        ("train dates --num-train-epochs=3", "train.epochs=VALUE"),
+        ("train dates --fp16", "there is no mixed precision yet"),
+        ("predict run --num-beams 3", "search.beam=VALUE"),
+        ("evaluate run --batch-size 3", "No such option: --batch-size"),
+    ],
+)
+def test_options_of_other_toolkits(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here(words, capsys)
+    assert (answer.code, told in answer.err, answer.err.count("\n")) == (2, True, 1), answer.err
+    assert ("VALUE" in told) == ("VALUE" in answer.err)
 
 
 def test_a_data_set_is_as_large_as_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade.errors import UsageError
-from saccade.trained import load as load_run
+from saccade.exchange.opening import load as load_run
 
 from .commands import here
 

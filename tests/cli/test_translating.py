@@ -13,7 +13,7 @@ import sacrebleu
 from saccade.cli import translating
 from saccade.errors import UsageError
 from saccade.evaluation.text_scores import paired_bootstrap
-from saccade.trained import load as load_run
+from saccade.exchange.opening import load as load_run
 from saccade.training.run import Run
 from saccade.view.trace_file import load
 

@@ -17,13 +17,14 @@ from saccade.data.tokenizers import END, START, Backend, LearnedTokenizer
 from saccade.errors import DataError
 from saccade.exchange.ct2 import NEVER
 from saccade.exchange.importing import import_model
+from saccade.exchange.opening import load
 from saccade.layers.position_embeddings import sinusoids
 from saccade.readers.text import Reader
 from saccade.search import Config as SearchConfig
 from saccade.search import search
 from saccade.systems.transformer import Model
 from saccade.task import Task
-from saccade.trained import TrainedModel, load
+from saccade.trained import TrainedModel
 from saccade.training.run import Run
 from saccade.training.settings import resolve
 from saccade.writers.text import TextTargets, Writer

@@ -11,8 +11,9 @@ from saccade.exchange import ct2
 from saccade.exchange.ct2 import NEVER
 from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
+from saccade.exchange.opening import load
 from saccade.search import Config as SearchConfig
-from saccade.trained import TrainedModel, load
+from saccade.trained import TrainedModel
 
 from . import models
 from .models import DOZENS, SOURCES, encoded, lively, written

@@ -11,8 +11,8 @@ from saccade.data import tokenizers
 from saccade.errors import DataError
 from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
+from saccade.exchange.opening import load
 from saccade.search import Config as SearchConfig
-from saccade.trained import load
 
 from . import models
 from .models import SOURCES, encoded, logits, opened, read, written

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from saccade.exchange.families.marian import MarianConfig
 from saccade.exchange.generation import Generation
 from saccade.exchange.importing import import_model, read
-from saccade.trained import load
+from saccade.exchange.opening import load
 
 from ..cli.commands import here
 from .models import change, refused

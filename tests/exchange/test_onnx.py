@@ -11,8 +11,9 @@ from saccade.data.tensors import padded
 from saccade.data.tokenizers import END, PAD, START, UNKNOWN
 from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
+from saccade.exchange.opening import load
 from saccade.search import Config as SearchConfig
-from saccade.trained import TrainedModel, load
+from saccade.trained import TrainedModel
 
 from . import models
 from .models import DOZENS, SOURCES, encoded, lively, logits, told, written

@@ -9,8 +9,8 @@ import pytest
 from saccade.errors import DataError
 from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
+from saccade.exchange.opening import load
 from saccade.exchange.sentencepiece import backend
-from saccade.trained import load
 
 from .models import published
 

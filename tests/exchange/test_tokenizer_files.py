@@ -8,7 +8,7 @@ import pytest
 from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN
 from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
-from saccade.trained import load
+from saccade.exchange.opening import load
 
 from . import models
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from saccade.errors import DataError, UsageError
+from saccade.exchange.opening import load
 from saccade.task import Task
-from saccade.trained import load
 from saccade.training import fresh as module
 from saccade.training.checkpoints import listing, manifests
 from saccade.training.checkpoints.store import Checkpoints

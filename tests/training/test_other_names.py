@@ -8,9 +8,9 @@ from saccade.training.settings import base, keys, kinds, resolve
 
 # What the first hour of a user of other toolkits is full of; each must be answered.
 TYPED = """
-lr learning-rate bs batch num_epochs max_epochs num_train_epochs fp16 bf16 gpus devices warmup_steps wd max_steps hidden d_model
-n_layers num_heads nhead dropout_rate clip_grad_norm max_grad_norm eval_steps save_steps logging_steps label-smoothing
-beam_size num_beams max_len vocab_size optim scheduler patience
+lr learning-rate bs batch num_epochs max_epochs num_train_epochs fp16 bf16 gpus devices warmup_steps wd max_steps hidden
+d_model n_layers num_heads nhead dropout_rate clip_grad_norm max_grad_norm eval_steps save_steps logging_steps
+label-smoothing beam_size num_beams max_len vocab_size optim scheduler patience
 """
 
 

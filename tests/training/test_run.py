@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from saccade.errors import DataError, UsageError
-from saccade.trained import load
+from saccade.exchange.opening import load
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.fresh import LEARNED
 from saccade.training.progress import Quiet

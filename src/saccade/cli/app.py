@@ -99,6 +99,19 @@ def train(
 
     Your own pairs come as data.train=my.tsv (source TAB target), my.jsonl, or train.de,train.en. Ctrl-C writes a
     checkpoint and --resume goes on from it, to the same bits as if nothing had happened.
+
+    Most used settings; saccade config NAME shows all, with meaning, values and defaults:
+
+    \b
+    data.train=my.tsv         also data.valid, data.test; else some is held out
+    train.steps=2000          or train.epochs=10
+    train.batch_size=32       examples; or train.batch_tokens=4096
+    train.learning_rate=1e-3  with train.warmup=200, train.schedule=cosine
+    train.patience=5          early stopping after so many validations
+    train.device=cuda         auto, cpu, cuda, cuda:1, mps, xpu
+    train.seed=1              another seed, another model
+    model.dropout=0.2         model.hidden_size=256, model.num_layers=2
+    tokens.kind=word          char, word or bpe, with tokens.size=8000
     """
     call("verbs.train", locals())
 
@@ -324,9 +337,10 @@ def recipes(machine: Json = False) -> None:
 
 @app.command()
 def config(name: Name, words: Words, machine: Json = False) -> None:
-    """Show every setting of a recipe or run with its value, meaning and default, as TOML: saccade config dates > my.toml.
+    """Show every setting of a recipe or run: value, meaning, allowed values, default: saccade config dates > my.toml.
 
-    Sections: model, data, tokens, reader, writer, train, search; a system has those that it uses.
+    Sections: model, data, tokens, reader, writer, train, search; a system has those that it uses. Most used first; the
+    head says which presets there are and which exports the settings allow.
     """
     call("listings.config", locals())
 

@@ -15,6 +15,7 @@ from saccade import recipes as all_recipes
 from saccade import systems as all_systems
 from saccade.cli import streams
 from saccade.data import known
+from saccade.errors import UsageError
 from saccade.inputs import amount
 from saccade.view.output.display_text import visible
 
@@ -27,6 +28,12 @@ SECTIONS = {
     "train": "Training: length, batches, optimizer, learning rate, validation, checkpoints, device.",
     "search": "How outputs are searched for once the model is trained.",
 }
+# What most users change, in this order.
+MOST_USED = """
+data.train data.nodes train.steps train.epochs train.batch_size train.batch_tokens train.learning_rate train.warmup
+train.schedule train.patience train.seed train.device model.hidden_size model.num_layers model.encoder_layers model.dropout
+tokens.kind tokens.size reader.vectors writer.label_smoothing search.method search.beam search.max_length
+"""
 
 
 def systems(*, machine: bool) -> None:
@@ -66,7 +73,7 @@ def tables(*, machine: bool) -> None:
 
 
 def config(name: str, words: Sequence[str], *, machine: bool) -> None:
-    """The resolved settings by section, as TOML: comments say what each key means, and the default where it is another."""
+    """The resolved settings by section, as TOML: comments say what each key means, which values it takes and its default."""
     from saccade.training.settings import base, kinds, resolve
 
     run = Path(name) / "config.toml"
@@ -76,21 +83,52 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
         print(json.dumps(table))
         return
     streams.as_utf8()
+    for line in _heading(name, settings, table):
+        print(f"# {line}")
     print(f'system = "{settings.system}"')
+    bare = resolve({"system": settings.system, "data": {"name": settings.dataset}}).table()
     for section, kind in kinds(settings.system, settings.dataset).items():
         print(f"\n# {SECTIONS[section]}\n[{section}]")
         if section == "data":
             print(f'name = "{settings.dataset}"')
-        for field, _, default, line in configs.described(kind):
-            value = table[section][field]
-            print(f"# {line}\n{field} = {configs.word(value)}{_departure(value, default)}")
+        most = [key.partition(".")[2] for key in MOST_USED.split() if key.startswith(section)]
+        rows = sorted(configs.described(kind), key=lambda row: most.index(row[0]) if row[0] in most else len(most))
+        split = sum(row[0] in most for row in rows) % len(rows)
+        for number, (field, values, _, line) in enumerate(rows):
+            if number == split > 0:
+                print("# Less often:")
+            value, default = table[section][field], bare[section][field]
+            idle = _idle(settings, section, field) if value == default else ""
+            told = "default" if value == default else f"default: {configs.word(default)}"
+            print(f"# {line}\n{'# ' if idle else ''}{field} = {configs.word(value)}  # {idle or f'{values}; {told}'}")
 
 
-def _departure(value: Any, default: Any) -> str:
-    """What the default is, behind a value that is another."""
-    if default is None or configs.word(value) == configs.word(default):
-        return ""
-    return f"  # default: {configs.word(default)}"
+def _heading(name: str, settings: Any, table: Mapping[str, Any]) -> list[str]:
+    """What to know before the settings: how to change them, the most used, presets, and exports."""
+    from saccade.exchange import exporting
+
+    places = [key.split(".") for key in MOST_USED.split()]
+    used = [
+        f"{section}.{key}={table[section][key]}"
+        for section, key in places
+        if table.get(section, {}).get(key) and not _idle(settings, section, key)
+    ]
+    presets = getattr(all_systems.load(settings.system), "PRESETS", {})
+    return [
+        f"change any of these: saccade train {name} train.steps=500; or save this as my.toml: saccade train my.toml",
+        f"most used: {' '.join(used)}",
+        *([f"presets: model.preset={' | '.join(presets)}"] if presets else []),
+        f"exports (saccade export RUN DIR --format …): {'; '.join(exporting.report(settings))}",
+    ]
+
+
+def _idle(settings: Any, section: str, key: str) -> str:
+    """Why a key has no effect beside the others, if it has none."""
+    try:
+        getattr(getattr(settings, section), "heed", lambda keys: None)([key])
+    except UsageError as error:
+        return str(error).partition(": ")[2].partition(";")[0]
+    return ""
 
 
 def data(data_dir: str | None, *, machine: bool) -> None:

@@ -75,4 +75,11 @@ def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "saccade"
     text: str = error.format_message() if type(error).__name__ != "NoArgsIsHelpError" else "expected a verb"  # type: ignore[attr-defined]
-    return f"{text.rstrip('.')}; see {path} --help"
+    from saccade.training.other_names import ABSENT, meant, plain
+
+    option = getattr(error, "option_name", None) or ""
+    name = plain(option)
+    keys = [key for key in meant(name) if path.endswith("train") or key.startswith("search.")]
+    if keys:
+        return f"no such option {option}: settings are words without dashes, {keys[0]}=VALUE; see {path} --help"
+    return f"{text.rstrip('.')}; {ABSENT.get(name, f'see {path} --help')}"

@@ -20,6 +20,7 @@ from saccade.data.examples import PARTS, Splits
 from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
+from saccade.exchange.opening import load
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search.search_config import MOST
@@ -27,7 +28,7 @@ from saccade.task import Kinds
 from saccade.trained import TrainedModel
 from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
-from saccade.training.run import Run, Which, require_same_files
+from saccade.training.run import Which, require_same_files
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
 from saccade.view import shown
@@ -284,8 +285,8 @@ def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
 
 
 def opened_model(path: Path, which: str | None, device: str = "auto") -> TrainedModel:
-    """The model of a run; damaged checkpoints are told of on standard error."""
-    return TrainedModel(Run.open(path), which_of(which), device, to_stderr)
+    """The model of a run or of a published directory; damaged checkpoints are told of on standard error."""
+    return load(path, which_of(which), device, to_stderr)
 
 
 def require_few(n_best: int) -> None:

@@ -13,19 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.tokenizers import Vocabulary
+from saccade.exchange import families
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import MultiHeadAttention
 from saccade.layers.transformer_blocks import DecoderLayer, EncoderLayer, SelfAttention
 from saccade.systems.transformer import Config, Model
 from saccade.trained import TrainedModel
 
-SYSTEM = "transformer"
-NEEDED = {
-    "model.score": "scaled_dot",
-    "model.normalize": "softmax",
-    "model.mask": "none",
-    "model.mixer": "attention",
-}
+NEEDS = {"transformer": families.PLAIN_ATTENTION}
 MODULES, EXTRA = ("ctranslate2",), "ct2"
 NEVER = -1e4  # added to the logit of a token that is never written: its probability is 0
 
@@ -68,7 +63,7 @@ def _sized(config: Config) -> Any:
 
     activation = {"relu": Activation.RELU, "gelu": Activation.GELU, "swish": Activation.SWISH}[config.activation]
     layers = (config.encoder_layers, config.decoder_layers)
-    none = config.final_norm == "none"
+    none = not config.ends_with_norm
     spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=True, no_final_norm=none, activation=activation)
     spec.encoder.pre_norm = spec.decoder.pre_norm = config.norm == "pre"
     return spec
@@ -82,7 +77,7 @@ def _fill(spec: Any, model: Model, target: Vocabulary, longest: int) -> None:
         side.position_encodings.encodings = _array(model.positions(0, longest))
         place = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
         place.weight = _array(embedding.weight)
-    if model.config.final_norm == "both":
+    if model.config.ends_with_norm:
         _norm(spec.encoder.layer_norm, model.encoder_norm)
         _norm(spec.decoder.layer_norm, model.decoder_norm)
     spec.decoder.projection.weight = _array(model.output.weight)

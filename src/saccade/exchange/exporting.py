@@ -12,7 +12,7 @@ from saccade.exchange import ct2, families, onnx
 from saccade.trained import TrainedModel
 from saccade.training.settings import Settings
 
-# Formats that no model is published in. Each module says what settings it NEEDs, and what MODULES of which EXTRA.
+# Formats that no model is published in. Each module says what it NEEDS of a run, and what MODULES of which EXTRA.
 RUNTIMES: Mapping[str, ModuleType] = {"ct2": ct2, "onnx": onnx}
 
 
@@ -43,23 +43,35 @@ def export(model: TrainedModel, out: Path, kind: str) -> None:
 
 def _require(settings: Settings, kind: str, known: Mapping[str, Any]) -> None:
     """Refuse what the format cannot say, by the key that would have to be another."""
-    if settings.system != known[kind].SYSTEM:
-        wanted = known[kind].SYSTEM
-        raise UsageError(f"format {kind}: expected a run of the system {wanted}, got {settings.system}; train one")
-    for key, needed, got in _missing(settings, known[kind]):
-        others = [name for name, one in known.items() if settings.system == one.SYSTEM and not _missing(settings, one)]
+    if settings.system not in known[kind].NEEDS:
+        wanted = ", ".join(known[kind].NEEDS)
+        raise UsageError(f"format {kind}: expected a run of a system among {wanted}, got {settings.system}; train one")
+    for key, needed, got in obstacles(settings, known[kind]) or ():
+        others = [name for name, one in known.items() if obstacles(settings, one) == []]
         fix = f"train with that{f', or export as {others[0]}' if others else ''}"
         raise UsageError(f"format {kind} needs {key}={needed}, got {got}; {fix}")
 
 
-def _missing(settings: Settings, module: Any) -> list[tuple[str, Any, Any]]:
-    """Each key that the format needs to be another: its name, what it should be, and what it is."""
-    found = []
-    for key, needed in module.NEEDED.items():
+def obstacles(settings: Settings, module: Any) -> list[tuple[str, Any, Any]] | None:
+    """Each key that a format needs to be another: its name, what it should be, and what it is; None: not this system."""
+    if settings.system not in module.NEEDS:
+        return None
+    rows = []
+    for key, needed in module.NEEDS[settings.system].items():
         section, _, name = key.partition(".")
-        if (got := getattr(getattr(settings, section), name)) != needed:
-            found.append((key, needed, got))
-    return found
+        if (got := getattr(getattr(settings, section), name)) not in needed:
+            rows.append((key, needed[0], got))
+    return rows
+
+
+def report(settings: Settings) -> list[str]:
+    """Which exports these settings allow, and what stands in the way of the others, a line each."""
+    rows = {name: obstacles(settings, module) for name, module in formats().items()}
+    others = [name for name, row in rows.items() if row is None]
+    needs = {name: [f"{key}={needed}" for key, needed, _ in row] for name, row in rows.items() if row}
+    lines = [", ".join(name for name, row in rows.items() if row == []) or "none"]
+    lines += [f"{name} needs {' and '.join(keys)}" for name, keys in needs.items()]
+    return [*lines, *([f"{', '.join(others)}: not for {settings.system}"] if others else [])]
 
 
 def _require_module(name: str, kind: str, extra: str) -> None:

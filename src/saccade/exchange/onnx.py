@@ -22,17 +22,12 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.tokenizers import Tokenizer
+from saccade.exchange import families
 from saccade.layers.position_embeddings import Learned
 from saccade.systems.transformer import Model
 from saccade.trained import TrainedModel
 
-SYSTEM = "transformer"
-NEEDED = {
-    "model.score": "scaled_dot",
-    "model.normalize": "softmax",
-    "model.mask": "none",
-    "model.mixer": "attention",
-}
+NEEDS = {"transformer": families.PLAIN_ATTENTION}
 MODULES, EXTRA = ("onnx", "onnxscript"), "onnx"
 OPSET = 18
 

@@ -54,10 +54,10 @@ class Config:
     "Number of decoder layers."
     norm: Literal["post", "pre"] = "post"
     "Layer norm behind each residual sum, as drawn in the paper, or before each part."
-    final_norm: Literal["both", "none"] = "none"
-    "A layer norm at the end of reader and writer, or none."
-    positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal_halves"
-    "How a token knows its place; halves: all sines before all cosines."
+    final_norm: Literal["auto", "both", "none"] = "auto"
+    "A layer norm at the end of encoder and decoder; auto: where norm=pre, as published models have it."
+    positions: Literal["sinusoidal_halves", "sinusoidal", "learned"] = "sinusoidal_halves"
+    "How a token knows its place; halves: all sines before all cosines, as in the authors' code, else in turn."
     max_positions: Positive = 512
     "Maximum length for learned positions; sinusoids have no limit."
     embeddings: Literal["one", "output", "separate"] = "one"
@@ -90,6 +90,11 @@ class Config:
             raise UsageError(f"num_heads: expected a divisor of hidden_size ({self.hidden_size}), got {self.num_heads}")
         if not re.fullmatch(r"\d*[13579](, ?\d*[13579])*", self.kernel_sizes):
             raise UsageError(f"kernel_sizes: expected odd sizes such as 3,7,15, got {self.kernel_sizes!r}")
+
+    @property
+    def ends_with_norm(self) -> bool:
+        """Whether encoder and decoder end with a layer norm."""
+        return self.final_norm == "both" or (self.final_norm == "auto" and self.norm == "pre")
 
     def kernel(self, layer: int) -> int:
         """The size of the convolution in this layer, counted from 0."""
@@ -169,7 +174,7 @@ class Model(System):
         self.mask = named(config.mask)
         self.encoder = nn.ModuleList(self._encoder_layer(number) for number in range(config.encoder_layers))
         self.decoder = nn.ModuleList(self._decoder_layer(number) for number in range(config.decoder_layers))
-        final = (lambda: nn.LayerNorm(width)) if config.final_norm == "both" else nn.Identity
+        final = (lambda: nn.LayerNorm(width)) if config.ends_with_norm else nn.Identity
         self.encoder_norm, self.decoder_norm = final(), final()
         self.dropout = Dropout(config.dropout)
 

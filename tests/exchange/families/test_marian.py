@@ -12,8 +12,9 @@ from saccade.exchange import published
 from saccade.exchange.exporting import export
 from saccade.exchange.families import marian
 from saccade.exchange.importing import import_model
+from saccade.exchange.opening import load
 from saccade.search import Config as SearchConfig
-from saccade.trained import TrainedModel, load
+from saccade.trained import TrainedModel
 
 from .. import models
 from ..models import SOURCES, encoded, lively, logits, opened, read, written

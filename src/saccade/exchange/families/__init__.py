@@ -3,7 +3,7 @@
 A module holds the table of names both ways, and the tokenizer:
 
     SYSTEM          the system of ours that its models are
-    NEEDED          keys of a run's settings, and what they must say for the run to be written in this layout
+    NEEDS           for each system that can be written in this layout: keys of its settings, and what they may say
     ARCHITECTURE    the class of transformers that opens it
     read            the model in a directory in our words: config, reader, writer, search
     tensor_names    the names that one of our parameters has there; the first is the one that is written
@@ -26,6 +26,15 @@ from saccade.trained import TrainedModel
 
 _HERE = Path(__file__).parent
 
+Needs = Mapping[str, Mapping[str, Sequence[Any]]]
+# What another runtime knows of attention.
+PLAIN_ATTENTION = {
+    "model.score": ("scaled_dot",),
+    "model.normalize": ("softmax",),
+    "model.mask": ("none",),
+    "model.mixer": ("attention",),
+}
+
 
 @dataclass(frozen=True)
 class PublishedModel:
@@ -42,7 +51,7 @@ class Family(Protocol):
     """What a module of this package holds."""
 
     SYSTEM: str
-    NEEDED: Mapping[str, Any]
+    NEEDS: Needs
     ARCHITECTURE: str
 
     def read(self, path: Path, table: Mapping[str, Any], given: Mapping[str, Tensor]) -> PublishedModel:

@@ -20,7 +20,7 @@ from saccade.config import build
 from saccade.data.imported import ImportedTokenizer
 from saccade.data.tokenizers import Backend, Vocabulary
 from saccade.errors import DataError
-from saccade.exchange import generation, published, sentencepiece, tokenizer_files
+from saccade.exchange import families, generation, published, sentencepiece, tokenizer_files
 from saccade.exchange.families import PublishedModel
 from saccade.layers.position_embeddings import sinusoids
 from saccade.readers import text as text_reader
@@ -76,15 +76,14 @@ FIXED = {
     "normalize_embedding": False,
     "static_position_embeddings": True,
 }
-NEEDED = {
-    "model.norm": "post",
-    "model.final_norm": "none",
-    "model.positions": "sinusoidal_halves",
-    "model.score": "scaled_dot",
-    "model.normalize": "softmax",
-    "model.mask": "none",
-    "model.mixer": "attention",
-    "writer.start": "one",
+NEEDS = {
+    SYSTEM: {
+        "model.norm": ("post",),
+        "model.final_norm": ("none", "auto"),
+        "model.positions": ("sinusoidal_halves",),
+        **families.PLAIN_ATTENTION,
+        "writer.start": ("one",),
+    }
 }
 
 # No more than any published model has, by far: a number beyond is a mistake, and would fill the memory.
@@ -189,7 +188,7 @@ def our_config(given: MarianConfig) -> Config:
 
 
 def their_config(config: Config, source: Vocabulary, target: Vocabulary, max_positions: int) -> dict[str, Any]:
-    """Their config for ours, if ours can be said there (`NEEDED`)."""
+    """Their config for ours, if ours can be said there (`NEEDS`)."""
     return {
         "architectures": [ARCHITECTURE],
         "model_type": "marian",

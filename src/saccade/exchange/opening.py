@@ -1,0 +1,49 @@
+"""Opens a model: the directory of a run, or one in Hugging Face's layout."""
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from saccade.data.examples import Splits
+from saccade.errors import DataError, UsageError
+from saccade.exchange import importing, published
+from saccade.task import Task
+from saccade.trained import TrainedModel
+from saccade.training.devices import device_named
+from saccade.training.run import CONFIG, Run, Which
+
+
+class LoadedModel(TrainedModel):
+    """A published model as it lies in its directory; nothing is written."""
+
+    def __init__(self, path: Path, device: str = "auto") -> None:
+        self._found = importing.read(path)
+        super().__init__(Run(path, self._found.settings), None, device)
+
+    @cached_property
+    def task(self) -> Task:
+        return self._found.published.task
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, int]:
+        return self._found.module.to(device_named(self._device)), 0
+
+    @property
+    def splits(self) -> Splits:
+        raise DataError(f"{self.run.path}: a published model has no data of its own; give data, such as my.tsv")
+
+
+def load(
+    path: str | Path, checkpoint: Which | None = None, device: str = "auto", note: Callable[[str], None] | None = None
+) -> TrainedModel:
+    """A trained model: the directory of a run, or one in Hugging Face's layout (config.json with a known model_type).
+
+    Of a run the best checkpoint is taken unless another is named: "last", "average", a step. `note` hears of damaged ones.
+    """
+    path = Path(path)
+    if (path / published.CONFIG).is_file() and not (path / CONFIG).exists():
+        if checkpoint is not None:
+            raise UsageError(f"{path}: a published model has no checkpoints, got {checkpoint!r}; leave it out")
+        return LoadedModel(path, device)
+    return TrainedModel(Run.open(path), checkpoint, device, note)

@@ -1,0 +1,51 @@
+"""`saccade.load` of a directory in Hugging Face's layout gives what the run made of it gives, and writes nothing."""
+
+from pathlib import Path
+
+import pytest
+
+import saccade
+from saccade.errors import DataError, UsageError
+from saccade.exchange.importing import import_model
+
+from ..cli.commands import here
+from .models import SOURCES, change
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only compared with
+
+
+def test_a_published_directory_is_a_model(opus: Path, tmp_path: Path) -> None:
+    before = sorted(opus.iterdir())
+    import_model(opus, tmp_path / "run")
+    model, run = saccade.load(opus), saccade.load(tmp_path / "run")
+    assert repr(model) == f"<saccade transformer of {opus}>"
+    assert [one.text for one in model.predict(SOURCES)] == [one.text for one in run.predict(SOURCES)]
+    best = model.predict(SOURCES[0], beam=3, method="beam")
+    assert (best.text, best.log_prob) == (run.predict(SOURCES[0], beam=3, method="beam").text, best.log_prob)
+    assert "".join(model.stream(SOURCES[2])) == model.predict(SOURCES[2]).text
+    pairs = [(text, "w1 w2") for text in SOURCES]
+    assert model.evaluate(data=pairs).scores == run.evaluate(data=pairs).scores
+    scene = model.look(SOURCES[0]).trace.scenes[0]
+    assert (scene.looks[0].weights == run.look(SOURCES[0]).trace.scenes[0].looks[0].weights).all()
+    assert sorted(opus.iterdir()) == before
+
+
+def test_what_a_published_model_does_not_have_is_told(opus: Path) -> None:
+    with pytest.raises(DataError, match="has no data of its own; give data"):
+        saccade.load(opus).evaluate()
+    with pytest.raises(UsageError, match=r"has no checkpoints, got 'last'; leave it out"):
+        saccade.load(opus, "last")
+
+
+def test_the_command_line_opens_it_as_well(opus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.txt").write_text("\n".join(SOURCES) + "\n")
+    answer = here(["predict", str(opus), str(tmp_path / "in.txt")], capsys)
+    assert (answer.code, answer.out.splitlines()) == (0, [one.text for one in saccade.load(opus).predict(SOURCES)])
+
+
+def test_unknown_families_are_refused_with_those_that_are_known(opus: Path, tmp_path: Path) -> None:
+    change(opus / "config.json", model_type="bart")
+    with pytest.raises(DataError, match=r"config\.json: expected model_type one of marian.*, got 'bart'"):
+        saccade.load(opus)
+    with pytest.raises(DataError, match=r"not a run \(it has no config\.toml\)"):
+        saccade.load(tmp_path / "nowhere")
