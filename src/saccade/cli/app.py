@@ -257,6 +257,9 @@ def look(
     to: Annotated[str | None, typer.Option("--to", help="The language, of a run that writes several.")] = None,
     attention: Annotated[str | None, typer.Option("--look", help="Which attention, where there are several.")] = None,
     head: Annotated[int | None, typer.Option("--head", min=0, help="Which head; else their mean.")] = None,
+    drawing: Annotated[
+        str | None, typer.Option("--drawing", help="How: heatmap, lines, overview …; else what fits the look.")
+    ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=16, max=10_000, help="Columns of the picture in the terminal.")
     ] = None,
@@ -278,6 +281,7 @@ def look(
         to=to,
         attention=attention,
         head=head,
+        drawing=drawing,
         width=width,
         color=color,
         device=device,
