@@ -13,9 +13,9 @@ import numpy as np
 from saccade.errors import UsageError
 from saccade.view import render
 from saccade.view.drawings import drawing_of, heatmap, lines, overview
-from saccade.view.drawings.figure import KINDS, find_look, is_flat, percent, spread
+from saccade.view.drawings.figure import KINDS, find_look, is_flat, spread
 from saccade.view.output import colors
-from saccade.view.output.display_text import fit
+from saccade.view.output.display_text import fit, percent
 from saccade.view.trace import LARGEST_MATRIX, Axis, Look, Scene, Trace, check_head, check_trace
 
 FINE = 250_000  # cells of a head up to which 16 bits a cell are spent; above, 8 keep the page small

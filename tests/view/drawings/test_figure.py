@@ -1,11 +1,11 @@
-"""What is said of a look: which is the first, its notes, how flat it is, and probabilities as people read them."""
+"""What is said of a look: which is the first, its notes, and how flat it is."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from saccade.view.drawings.figure import Figure, find_look, is_flat, percent, spread
+from saccade.view.drawings.figure import Figure, find_look, is_flat, spread
 from saccade.view.trace import Axis, Look, Scene
 
 from ..traces import glimpses, marked
@@ -56,8 +56,3 @@ def test_the_probability_of_a_label_is_a_note() -> None:
     scene, look = between([[0.9, 0.1]])
     known = dataclasses.replace(scene.axes["q"], labels=["good"], probabilities=np.array([0.93], dtype=np.float32))
     assert Figure(dataclasses.replace(scene, axes={**scene.axes, "q": known}), look).notes[1] == "good 93%"
-
-
-def test_probabilities_are_percent() -> None:
-    numbers = [0.0, 0.0004, 0.01, 0.256, 0.99, 0.9999, 1.0]
-    assert [percent(number) for number in numbers] == ["0%", "<1%", "1%", "26%", "99%", ">99%", "100%"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from saccade.errors import UnknownName
 from saccade.view.output.axis_labels import Labels
-from saccade.view.output.display_text import place_name
+from saccade.view.output.display_text import percent, place_name
 from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen
 from saccade.view.trace import Axis, Look, Pixels, Scene, matrix
@@ -83,7 +83,11 @@ class Figure:
         words = self.axes.replace("looked at", "moved by") if self.signed else self.axes
         axes = words.format(_axis_name(self.look.queries, self.queries), _axis_name(self.look.keys, self.keys))
         notes = [f"{key}: {note if isinstance(note, str) else f'{note:.4g}'}" for key, note in self.scene.notes.items()]
-        if len(self.queries.labels) == 1 and self.queries.probabilities is not None:
+        if (
+            len(self.queries.labels) == 1
+            and self.queries.probabilities is not None
+            and "probability" not in self.scene.notes
+        ):
             notes = [*self.written_names(), *notes]
         lines = [[self.look.name, self._head_name(), axes], [KINDS.get(self.look.kind, "")], notes, self._unknown_names()]
         flat = [SAID_FLAT] if is_flat(self.scene, self.look, self.head) else []
@@ -127,12 +131,6 @@ class Figure:
             if all(after > before for before, after in pairwise(numbers)):
                 return numbers
         return self.names(axis)
-
-
-def percent(probability: float) -> str:
-    """A probability for people; only what is certain is called 100%, and only what is impossible 0%."""
-    between = 0.01 <= probability <= 0.99 or probability in (0.0, 1.0)
-    return f"{probability:.0%}" if between else "<1%" if probability < 0.5 else ">99%"
 
 
 def spread(scene: Scene, look: Look, head: int | None = None) -> float | None:
