@@ -25,10 +25,13 @@ SCRIPTS = ("matrix.js", "heatmap.js", "pieces.js")  # those of the drawings foll
 LONGEST_FIRST = 600_000  # characters of the drawing that stands there until the script draws; a longer one is left out
 
 
-def html(trace: Trace, look: str | None = None, head: int | None = None, drawing: str | None = None) -> str:
+def html(
+    trace: Trace, look: str | None = None, head: int | None = None, drawing: str | None = None, *, linked: bool = False
+) -> str:
     """The page; `look`, `head` and `drawing` are what it shows first.
 
     Unless given: the mean of the heads of the most focused of the looks that are like the first (`opening`).
+    A `linked` page tells the page around it what is selected, and selects what it is told.
     """
     check_trace(trace)
     cells = sum(each.weights.size for scene in trace.scenes for each in scene.looks)
@@ -47,10 +50,17 @@ def html(trace: Trace, look: str | None = None, head: int | None = None, drawing
         "system": escape(_short(trace.system)),
         "drawing": drawing_of(trace.scenes[number], opened, view).name,
         "first": _first(trace.scenes[number], opened, head, view),
-        "trace": embedded({**_page(trace), "first": {**first, "head": head, "view": view, "why": why}}),
+        "trace": embedded({**_page(trace), "linked": linked, "first": {**first, "head": head, "view": view, "why": why}}),
     }
     # One pass: a label that says {{script}} stays a label.
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _part("index.html"))
+
+
+def framed(page: str, tall: int) -> str:
+    """A page in a frame of its own, for a notebook: its script and style reach nothing else."""
+    style = f"width: 100%; height: {tall}px; border: 0"
+    frame = f'<iframe title="where it looked" sandbox="allow-scripts allow-downloads" style="{style}"'
+    return f'{frame} srcdoc="{escape(page)}"></iframe>'
 
 
 def opening(trace: Trace) -> tuple[int, Look, str]:

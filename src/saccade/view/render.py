@@ -23,7 +23,7 @@ def terminal(
     if width is not None and width < NARROWEST:
         raise UsageError(f"expected a width of at least {NARROWEST} columns, got {width}")
     screen = this_screen(color, width)
-    form, figure = _prepared(scene, look, head, drawing, blank="_" if screen.ascii_only else "␣", unknown="?")
+    form, figure = prepared(scene, look, head, drawing, blank="_" if screen.ascii_only else "␣", unknown="?")
     return "\n".join([*_heading(figure, screen), form.terminal(figure, screen)])
 
 
@@ -34,7 +34,7 @@ def _heading(figure: Figure, screen: Screen) -> list[str]:
 
 def svg(scene: Scene, look: str | None = None, head: int | None = None, drawing: str | None = None) -> str:
     """One look of the scene as an SVG file, selected as in `terminal`."""
-    form, figure = _prepared(scene, look, head, drawing)
+    form, figure = prepared(scene, look, head, drawing)
     return form.svg(figure)
 
 
@@ -48,9 +48,10 @@ def png(scene: Scene, look: str | None = None, head: int | None = None, scale: i
     return raster.png(svg(scene, look, head, drawing), scale)
 
 
-def _prepared(
+def prepared(
     scene: Scene, look: str | None, head: int | None, drawing: str | None, *, blank: str = "␣", unknown: str = ""
 ) -> tuple[Drawing, Figure]:
+    """How the look is drawn, and what of it."""
     check(scene)
     named = find_look(scene, look)
     check_head(named, head)

@@ -2,8 +2,8 @@
 
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ from saccade.errors import UsageError
 from saccade.view import render
 from saccade.view.drawings import check_drawing
 from saccade.view.drawings.figure import find_look
-from saccade.view.html_page import html
-from saccade.view.output.saving import DRAWINGS, kind_of, write
+from saccade.view.html_page import framed, html
+from saccade.view.output.saving import DRAWINGS, kind_of, numbered, write
 from saccade.view.output.scales import Floats
+from saccade.view.side_by_side import SideBySide
 from saccade.view.trace import Scene, Trace, check_trace, matrix
 from saccade.view.trace_file import encode, encode_json
 
@@ -52,9 +53,23 @@ class Shown:
         named = find_look(self.scenes[scene], self.look if look is None else look)
         return matrix(self.scenes[scene], named, self.head if head is None else head)
 
+    def __getitem__(self, scene: int) -> "Shown":
+        """One scene alone."""
+        if not -len(self.scenes) <= scene < len(self.scenes):
+            raise IndexError(f"expected a scene from 0 to {len(self.scenes) - 1}, got {scene}")  # an end to a loop over them
+        return Shown(replace(self.trace, scenes=[self.scenes[scene]]), self.look, self.head, self.drawing)
+
+    def beside(self, other: "Shown") -> SideBySide:
+        """This and another side by side: two models on one input, or two inputs (`shown[0].beside(shown[1])`)."""
+        return SideBySide(self, other)
+
+    def texts(self, color: bool | None = None, width: int | None = None) -> list[str]:
+        """Each scene as text for the terminal."""
+        return [render.terminal(scene, self.look, self.head, color, width, self.drawing) for scene in self.scenes]
+
     def terminal(self, color: bool | None = None, width: int | None = None) -> str:
         """Every scene as text for the terminal; `color` and `width` are the terminal's own unless given."""
-        return "\n\n".join(render.terminal(scene, self.look, self.head, color, width, self.drawing) for scene in self.scenes)
+        return "\n\n".join(self.texts(color, width))
 
     def save(self, path: str | Path, scale: int = 2, drawing: str | None = None) -> list[Path]:
         """Writes the trace as the suffix says; returns the files.
@@ -67,8 +82,7 @@ class Shown:
             return Shown(self.trace, self.look, self.head, drawing).save(path, scale)
         target = Path(path)
         contents = self._contents(kind_of(target, FILES), scale)
-        numbered = [target.with_stem(f"{target.stem}-{number}") for number in range(1, len(contents) + 1)]
-        targets = [target] if len(contents) == 1 else numbered
+        targets = numbered(target, len(contents))
         for each, content in zip(targets, contents, strict=True):
             write(each, content)
         return targets
@@ -98,9 +112,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own: its script and style reach nothing else in the notebook."""
-        style = f"width: 100%; height: {TALL}px; border: 0"
-        frame = f'<iframe title="where it looked" sandbox="allow-scripts allow-downloads" style="{style}"'
-        return f'{frame} srcdoc="{escape(self._html)}"></iframe>'
+        return framed(self._html, TALL)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Text, the image of the first scene and the page: an editor shows the richest that it can."""

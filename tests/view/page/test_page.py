@@ -337,6 +337,22 @@ def test_a_page_opens_on_the_most_focused_layer(browser: "Browser", tmp_path: Pa
         assert "nearly uniform" in opened.text("#remarks")
 
 
+def test_what_is_selected_on_one_side_is_selected_on_the_other(browser: "Browser", tmp_path: Path) -> None:
+    (path,) = Shown(trace()).beside(Shown(trace())).save(tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(path.as_uri())
+    left, right = page.frames[1:]
+    left.locator("#look").select_option("self")
+    playwright.expect(right.locator("#look")).to_have_value("1")
+    right.locator("#look").select_option("cross")
+    right.locator("#heads").get_by_text("1", exact=True).click()
+    playwright.expect(left.locator("#look")).to_have_value("0")
+    playwright.expect(left.locator("#heads input[value='1']")).to_be_checked()
+    page.set_viewport_size({"width": 375, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    page.close()
+
+
 def test_the_first_drawing_is_there_before_the_script(browser: "Browser", tmp_path: Path) -> None:
     (path,) = Shown(trace()).save(tmp_path / "page.html")
     context = browser.new_context(java_script_enabled=False, viewport={"width": 375, "height": 700})

@@ -41,6 +41,9 @@ class Figure:
     unknown: str = ""
     "What follows the name of an unknown token where it cannot be underlined."
 
+    span: tuple[float, float] | None = None
+    "The range of the colors of a heat map that is compared with another; else that of its weights."
+
     @property
     def signed(self) -> bool:
         """Whether weights below 0 mean something, and the colors are those of an attribution."""

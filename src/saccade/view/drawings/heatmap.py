@@ -39,6 +39,7 @@ def terminal(
     width: int | None = None,
     signed: bool = False,
     beside: Sequence[str] = (),
+    span: tuple[float, float] | None = None,
 ) -> str:
     """A matrix (queries × keys) as colored or shaded cells, with its labels and a legend.
 
@@ -53,7 +54,7 @@ def terminal(
     margin = max(map(display_text.columns, names)) + 1
     aside = max(map(len, beside), default=-1) + 1
     row_bins, column_bins = _layout(down, across, (screen.width - margin - 2 - aside) // CELL)
-    pooled, span = pool(values, row_bins, column_bins, signed=signed), limits(values)
+    pooled, span = pool(values, row_bins, column_bins, signed=signed), span or limits(values)
 
     side, edge = screen.glyphs.down, screen.glyphs.across * (CELL * len(column_bins))
     corners = screen.glyphs.corners
@@ -160,12 +161,13 @@ def svg(
     notes: Sequence[str] = (),
     marks: Marks | None = None,
     signed: bool = False,
+    span: tuple[float, float] | None = None,
 ) -> str:
     """A matrix (queries × keys) with labels on both axes and a color bar.
 
-    With `signed`, 0 is in the middle of the colors. Labels that are texts are all shown; of labels that are numbers,
-    round ones. More than 128 rows or columns are pooled, the largest weight of each bin. Notes are small lines
-    under the title.
+    With `signed`, 0 is in the middle of the colors, whose range is that of the weights unless `span` is given.
+    Labels that are texts are all shown; of labels that are numbers, round ones. More than 128 rows or columns are pooled,
+    the largest weight of each bin. Notes are small lines under the title.
     """
     values = matrix(weights)
     down, across = axis_labels(rows, values.shape[0], "row"), axis_labels(columns, values.shape[1], "column")
@@ -176,7 +178,7 @@ def svg(
     marks = marks or Marks()
     top = (52 if title else 20) + 18 * len(notes) + labels_height(across, width)
     box = Box(20 + room(down) + STRIP * bool(marks.row_colors), top, max(width, 40), max(height, 40))
-    parts = weights_panel(values, down, across, box, marks, signed=signed)
+    parts = weights_panel(values, down, across, box, marks, signed=signed, span=span)
     legend, bottom = class_legend(marks.legend, box.bottom + 40, 640) if marks.legend else ([], box.bottom + 20)
     wide = max([240, *(7 * display_text.columns(display_text.fit(note, 120)) + 40 for note in notes), box.right + 84])
     wide = max(wide, 660 if marks.legend else 0) + 40 * bool(marks.beside)
@@ -197,6 +199,7 @@ def _terminal(figure: Figure, screen: Screen) -> str:
         width=screen.width,
         signed=figure.signed,
         beside=figure.percents(figure.queries),
+        span=figure.span,
     )
 
 
@@ -211,8 +214,16 @@ def _svg(figure: Figure) -> str:
         [palette[name] for name in keys.classes or ()],
         palette,
     )
-    rows, columns, title, notes = figure.rows, figure.columns, figure.title, figure.notes
-    return svg(figure.weights, rows=rows, columns=columns, title=title, notes=notes, marks=marks, signed=figure.signed)
+    return svg(
+        figure.weights,
+        rows=figure.rows,
+        columns=figure.columns,
+        title=figure.title,
+        notes=figure.notes,
+        marks=marks,
+        signed=figure.signed,
+        span=figure.span,
+    )
 
 
 DRAWING = Drawing(name="heatmap", fits=lambda scene, look: look.places is None, terminal=_terminal, svg=_svg, axes=AXES)

@@ -56,6 +56,8 @@ class Pen:
             case "g":
                 for child in element:
                     self.draw(child, own)
+            case "svg":
+                self._nested(element, own)
             case "rect":
                 self._rectangle(own)
             case "path":
@@ -69,7 +71,14 @@ class Pen:
             case "title":
                 pass  # for readers aloud
             case other:
-                raise ValueError(f"expected g, rect, path, circle, text, image or title, got {other}")
+                raise ValueError(f"expected g, svg, rect, path, circle, text, image or title, got {other}")
+
+    def _nested(self, element: ElementTree.Element, own: Attributes) -> None:
+        """A drawing inside another."""
+        inner = Pen(float(own["width"]), float(own["height"]), self.factor)
+        for child in element:
+            inner.draw(child, own)
+        self.image.paste(inner.image, (round(self._at(own, "x")), round(self._at(own, "y"))))
 
     def _at(self, own: Attributes, key: str) -> float:
         return float(own.get(key, 0)) * self.factor

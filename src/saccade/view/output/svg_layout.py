@@ -96,10 +96,17 @@ class Marks:
 
 
 def weights_panel(
-    values: Floats, down: AxisLabels, across: AxisLabels, box: Box, marks: Marks | None = None, *, signed: bool = False
+    values: Floats,
+    down: AxisLabels,
+    across: AxisLabels,
+    box: Box,
+    marks: Marks | None = None,
+    *,
+    signed: bool = False,
+    span: tuple[float, float] | None = None,
 ) -> list[str]:
     """A matrix as colored cells, labels on its sides, and the color bar at its right."""
-    span, marks = limits(values), marks or Marks()
+    span, marks = span or limits(values), marks or Marks()
     span = symmetric(span) if signed else span
     pooled = pool(values, bins(values.shape[0], FINEST), bins(values.shape[1], FINEST), signed=signed)
     unit, anchors = LinearScale(*(span or (0.0, 1.0)))(pooled), colors.SIGNED if signed else colors.ANCHORS

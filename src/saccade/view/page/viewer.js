@@ -43,8 +43,8 @@ const firstLook = (looks) => Math.max(0, looks.findIndex((each) => each.kind !==
 const active = () => state.pinned ?? state.cursor?.row ?? 0;
 
 // The address names what is shown: #scene=2&look=…&head=1. Scenes count from 1, heads from 0.
-function readAddress() {
-  const words = new URLSearchParams(location.hash.slice(1));
+function readAddress(address = location.hash.slice(1)) {
+  const words = new URLSearchParams(address);
   const wanted = { look: words.get("look") ?? trace.first.look, head: words.get("head") ?? trace.first.head };
   const place = Math.trunc(Number(words.get("scene") ?? trace.first.scene + 1)) - 1;
   state.scene = place >= 0 && place < trace.scenes.length ? place : 0;
@@ -61,6 +61,7 @@ function writeAddress() {
   const words = new URLSearchParams({ scene: state.scene + 1, look: look().name });
   if (state.head !== null) words.set("head", state.head);
   if (state.view !== null) words.set("view", state.view);
+  if (trace.linked) parent.postMessage({ saccade: String(words) }, "*");
   try {
     history.replaceState(null, "", `#${words}`);
   } catch {
@@ -489,6 +490,13 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => poin
 addEventListener("hashchange", () => {
   Object.assign(state, { pinned: null, cursor: null });
   readAddress();
+  showAll();
+});
+
+if (trace.linked) addEventListener("message", ({ source, data }) => {
+  if (source !== parent || typeof data?.saccade !== "string") return;
+  Object.assign(state, { pinned: null, cursor: null });
+  readAddress(data.saccade);
   showAll();
 });
 
