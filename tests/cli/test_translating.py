@@ -125,28 +125,29 @@ def test_one_of_several_languages_is_looked_at(many: Path, capsys: pytest.Captur
     assert here("predict many many.tsv", capsys).code == 0
 
 
+READING, WRITING = "encoder self-attention, layer 1", "decoder self-attention, layer 1"
+
+
 def test_reading_and_writing_are_looked_at_by_name(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = here("look many ax --to de --no-color --width 120", capsys).out
-    assert "layer 1 · mean of 2 heads · down: output (characters) · across: input (characters)" in plain
-    assert 'shown: layer 1; there are also "layer 1, written", "layer 1, read" (--look NAME' in plain
+    assert "cross-attention, layer 1 · mean of 2 heads · down: output (characters) · across: input (characters)" in plain
+    assert f'shown: cross-attention, layer 1; there are also "{WRITING}", "{READING}" (--look NAME' in plain
     read = here(
-        ["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", "layer 1, read", "--head", "1"],
+        ["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", READING, "--head", "1"],
         capsys,
     )
     assert read.code == 0, read.err
-    assert "layer 1, read · head 1 of 0–1 · down: input (characters) · across: input (characters)" in read.out
-    written = here(
-        ["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", "layer 1, written"], capsys
-    )
+    assert f"{READING} · head 1 of 0–1 · down: input (characters) · across: input (characters)" in read.out
+    written = here(["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", WRITING], capsys)
     assert "down: output (characters) · across: written (characters)" in written.out
     files = [word for suffix in ("svg", "png", "html", "trace") for word in ("-o", f"r.{suffix}")]
-    assert here(["look", "many", "ax", "--to", "de", "--look", "layer 1, read", "--head", "1", *files], capsys).code == 0
+    assert here(["look", "many", "ax", "--to", "de", "--look", READING, "--head", "1", *files], capsys).code == 0
     (scene,) = load(Path("r.trace")).scenes
     assert scene.axes["written"].labels[0] == "<de>"
-    (look,) = (look for look in scene.looks if look.name == "layer 1, read")
+    (look,) = (look for look in scene.looks if look.name == READING)
     assert (look.queries, look.keys, look.weights.shape) == ("input", "input", (2, 2, 2))
-    assert "layer 1, read" in Path("r.svg").read_text()
-    assert '"first":{"look":"layer 1, read","head":1}' in Path("r.html").read_text()
+    assert READING in Path("r.svg").read_text()
+    assert f'"first":{{"scene":0,"look":"{READING}","head":1,' in Path("r.html").read_text()
     assert Path("r.png").read_bytes().startswith(b"\x89PNG")
     unknown = here(["look", "many", "ax", "--to", "de", "--look", "layer 2, read"], capsys)
     assert (unknown.code, unknown.err.count("\n")) == (2, 1)

@@ -7,6 +7,7 @@ from saccade.data.examples import Example, Splits
 from saccade.errors import DataError
 from saccade.readers.document import DocumentColumn, Reader
 from saccade.task import Task
+from saccade.view.output.display_text import percent
 from tests import made_tasks
 from tests.made_tasks import nothing, options, predictions, scene
 
@@ -102,6 +103,11 @@ def test_a_picture_shows_words_and_sentences() -> None:
     assert list(drawn.axes["input"].labels[:3]) == ["terrible", "value", "."]
     assert (words.weights[0, 0] > 0).sum() == 3
     assert drawn.axes["sentences"].labels[0] == "terrible value ."
+    odd = task.reader.axes(Example("terrible zyx . qqq value ."))["input"]
+    assert [odd.labels[place] for place in odd.unknown] == ["zyx", "qqq"]
+    known = drawn.axes["output"].probabilities
+    assert known is not None
+    assert drawn.notes["probability"] == percent(float(known[0]))
 
 
 def test_a_picture_is_the_same_beside_longer_texts() -> None:

@@ -12,6 +12,7 @@ from saccade.data.formats.graph_files import GraphData, both_ways, sparse
 from saccade.errors import DataError, InputError, UnknownName
 from saccade.readers.node import FILE
 from saccade.task import Task
+from saccade.view.trace import Axis
 from tests import made_tasks
 from tests.made_tasks import nothing, options, predictions, scene, settings
 
@@ -103,14 +104,20 @@ def test_scores_count_the_nodes_that_are_given() -> None:
     assert np.sum(found.details["confusion"]["counts"]) == 2
 
 
+def with_classes(axis: Axis) -> list[str]:
+    assert axis.classes is not None
+    return [f"{label} ({own})" for label, own in zip(axis.labels, axis.classes, strict=True)]
+
+
 @pytest.mark.parametrize("edge_features", [False, True])
 @pytest.mark.parametrize(("name", "around"), [("ann", ["ann (x)", "bob (y)", "cy (x)"]), ("fay", ["fay (x)"])])
 def test_a_picture_shows_the_neighborhood(name: str, around: list[str], edge_features: bool) -> None:
     task = fitted(edge_features)
     drawn = scene(task, model(task), name)
     assert list(drawn.axes["node"].labels) == [name]
-    assert list(drawn.axes["neighbors"].labels) == around
-    assert [look.name for look in drawn.looks] == ["layer 1", "layer 2"]
+    assert with_classes(drawn.axes["neighbors"]) == around
+    assert with_classes(drawn.axes["node"]) == around[:1]
+    assert [look.name for look in drawn.looks] == ["graph attention, layer 1", "graph attention, layer 2"]
     for look in drawn.looks:
         assert look.weights.shape == (2, 1, len(around))
         assert look.weights.sum(-1) == pytest.approx(np.ones((2, 1)), abs=1e-5)
@@ -120,10 +127,11 @@ def test_a_picture_shows_the_neighborhood(name: str, around: list[str], edge_fea
 def test_neighbors_are_those_whose_edges_lead_to_the_node() -> None:
     one_way = replace(graph(), edge_index=np.array([[1, 2, 0], [0, 0, 3]]))
     task = made_tasks.fitted(SYSTEM, one_way.splits(), *SIZES)
-    names = {name: task.reader.axes(one_way.example(number))["neighbors"].labels for number, name in enumerate(NAMES)}
-    assert list(names["ann"]) == ["ann (x)", "bob (y)", "cy (x)"]
-    assert list(names["dee"]) == ["dee (y)", "ann (x)"]
-    assert list(names["eve"]) == ["eve (unknown)"]
+    found = {name: task.reader.axes(one_way.example(number))["neighbors"] for number, name in enumerate(NAMES)}
+    names = {name: with_classes(axis) for name, axis in found.items()}
+    assert names["ann"] == ["ann (x)", "bob (y)", "cy (x)"]
+    assert names["dee"] == ["dee (y)", "ann (x)"]
+    assert names["eve"] == ["eve (unknown)"]
 
 
 def test_only_what_is_near_is_seen() -> None:

@@ -65,6 +65,8 @@ def test_sets_of_all_sizes_come_together() -> None:
 def test_unknown_words_are_kept_or_left_out(unknown: str, size: int) -> None:
     task = fitted(WORDS, f"reader.unknown={unknown}")
     assert task.reader.encode(["1 zebra lion"]).batch([0]).sizes.tolist() == [size]
+    axis = task.reader.axes(Example("1 zebra lion"))["input"]
+    assert (len(axis.labels), list(axis.unknown)) == (size, [1, 2] if unknown == "keep" else [])
 
 
 def test_what_does_not_fit_the_training_is_refused() -> None:

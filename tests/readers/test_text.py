@@ -87,6 +87,9 @@ def test_places_are_named_by_what_they_are(kind: Literal["char", "word", "bpe"],
     axis = reader.axes(Example("das alte Haus"))["input"]
     assert axis.kind == places
     assert list(axis.labels) == reader.tokenizer.pieces("das alte Haus")
+    odd = reader.axes(Example("das ☂ Haus"))["input"]
+    assert not axis.unknown
+    assert {odd.labels[place].strip() for place in odd.unknown} == ({"☂"} if kind != "bpe" else set())
 
 
 def test_an_empty_line_is_no_example() -> None:

@@ -88,6 +88,7 @@ def test_a_picture_says_how_much_each_word_was() -> None:
         assert drawn.looks[0].weights.sum() == pytest.approx(1, abs=1e-5)
     (beside, _) = predictions(task, made, [text, EXAMPLES[1].input], options(looks=True))
     np.testing.assert_allclose(beside[0].looks[0].weights[..., :4], found[0].looks[0].weights, atol=1e-5)
+    assert list(task.reader.axes(Example("the zyx is good"))["input"].unknown) == [1]
     with pytest.raises(DataError, match="no tokens"):
         task.reader.axes(Example(""))
 

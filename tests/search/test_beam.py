@@ -155,6 +155,8 @@ def test_half_precision_sums_are_exact() -> None:
             tokens = text.tokens + [END] * text.finished
             total = sum(float(writer.log_probs(place, tokens[:step])[token]) for step, token in enumerate(tokens))
             assert text.log_prob == pytest.approx(total, abs=1e-9)
+            own = [float(writer.log_probs(place, tokens[:step])[token]) for step, token in enumerate(tokens)]
+            assert text.log_probs == pytest.approx(own, abs=1e-9)
 
 
 def test_a_huge_penalty_stays_a_number() -> None:

@@ -204,7 +204,7 @@ def test_the_reader_looks_at_what_is_there(normalize: str) -> None:
     one, given = made(normalize=normalize), batch()
     found = one.reading(given.input)
     B, K = given.input.tokens.shape
-    assert [look.name for look in found] == ["layer 1, read", "layer 2, read"]
+    assert [look.name for look in found] == ["encoder self-attention, layer 1", "encoder self-attention, layer 2"]
     assert {(look.queries, look.keys) for look in found} == {("input", "input")}
     closed = torch.arange(K) >= given.input.lengths[:, None]
     for weights in (look.weights for look in found):

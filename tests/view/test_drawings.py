@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from saccade.errors import UnknownName, UsageError
 from saccade.view import Shown, render
 from saccade.view.drawings import DRAWINGS, drawing_of
 from saccade.view.html_page import html
 from saccade.view.trace import Axis, Look, Scene
 
-from .traces import bag, caption, document, edges, glimpses, plain, trace
+from .traces import bag, caption, document, edges, glimpses, marked, plain, trace
+
+SIGNED = np.array([[[-1.0, 0.5, 0.25]]], dtype=np.float32)
 
 
 def one_at(kind: str) -> Scene:
@@ -62,9 +65,40 @@ def test_the_kind_chooses_the_drawing(name: str, tmp_path: Path) -> None:
 
 def test_every_drawing_fits_something_and_the_page_knows_it() -> None:
     taken = {id(drawing_of(shown, shown.looks[0])) for shown, _ in EXPECTED.values()}
-    assert taken == {id(drawing) for drawing in DRAWINGS}
+    named = {id(drawing_of(plain(), plain().looks[0], name)) for name in ("lines", "overview")}
+    assert taken | named == {id(drawing) for drawing in DRAWINGS}
+    assert not taken & named  # never drawn unless they are asked for
     for shown, name in EXPECTED.values():
         assert ("DRAWINGS.gallery = " in html(trace(shown))) == (name == "gallery")  # the page holds what it needs
+
+
+def test_a_drawing_is_asked_for_by_name(tmp_path: Path) -> None:
+    assert "cross-attention" in render.terminal(marked(), drawing="overview", color=False, width=80)
+    (path,) = Shown(trace()).save(tmp_path / "a.svg", drawing="lines")
+    assert "looked at" in path.read_text(encoding="utf-8")
+    assert Shown(trace(), drawing="lines").save(tmp_path / "b.png")[0].stat().st_size > 300
+    assert '"view":"lines"' in html(trace(), drawing="lines")
+    with pytest.raises(UnknownName, match="unknown drawing 'line'; did you mean 'lines'"):
+        Shown(trace(), drawing="line")
+    with pytest.raises(UsageError, match="'cross' cannot be drawn as bars; it can be drawn as heatmap, lines, overview"):
+        Shown(trace(), drawing="bars").save(tmp_path / "c.svg")
+    with pytest.raises(UsageError, match="it can be drawn as glimpse_path"):
+        render.svg(glimpses(), drawing="overview")
+
+
+def test_an_attribution_has_colors_of_its_own_everywhere() -> None:
+    attribution = dataclasses.replace(one_at("words").looks[0], kind="attribution", weights=SIGNED)
+    for kind in ("words", "neighbors", "instances", "channels"):
+        scene = dataclasses.replace(one_at(kind), looks=[attribution])
+        drawing = render.svg(scene)
+        assert "what moved the output, not attention" in drawing
+        assert "moved by" in drawing or "down: label" in drawing
+        assert "#ffb03b" not in drawing  # the color of attention at words and instances
+        assert drawing_of(scene, attribution).name != "neighborhood"
+    for scene, expected in ((bag(3), "bars"), (bag(3, (1, 3)), "overlay"), (caption(["a"]), "overlay")):
+        weights = np.resize(SIGNED, (1, 1, scene.looks[0].weights.shape[2]))
+        signed = dataclasses.replace(scene.looks[0], kind="attribution", weights=weights)
+        assert drawing_of(dataclasses.replace(scene, looks=[signed]), signed).name == expected
 
 
 def test_places_that_count_keep_their_numbers() -> None:

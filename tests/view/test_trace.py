@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from saccade.errors import DataError, UsageError
-from saccade.view.drawings.figure import find_look
 from saccade.view.trace import NO_WEIGHTS, Axis, Look, Scene, check, matrix
 from saccade.view.trace_file import save
 
@@ -108,14 +107,6 @@ def test_what_is_said_of_places_must_fit_them(fields: dict[str, Any], said: str)
     with pytest.raises(DataError) as caught:
         check(dataclasses.replace(scene, axes={**scene.axes, "source": wrong}))
     assert said in str(caught.value)
-
-
-def test_an_attribution_is_never_the_first_where_there_is_attention() -> None:
-    scene = marked()
-    assert find_look(scene, None).name == "cross-attention"
-    assert find_look(scene, "gradient × input").kind == "attribution"
-    alone = dataclasses.replace(scene, looks=scene.looks[:1])
-    assert find_look(alone, None).name == "gradient × input"
 
 
 def test_every_form_of_a_look_is_accepted() -> None:

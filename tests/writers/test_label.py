@@ -202,7 +202,7 @@ def test_a_picture_says_the_label_and_what_is_known() -> None:
     one = Prediction("b", np.log(0.5), tokens=["b"])
     assert writer().title(Example("a  text\n"), one) == "b: a text"
     assert writer().title(Example(Bag(np.zeros((1, 1), np.float32)), name="test#0"), one) == "b: test#0"
-    assert writer().notes(Example("x"), one) == {"probability": pytest.approx(0.5)}
+    assert writer().notes(Example("x"), one) == {"probability": "50%"}
     assert writer().notes(Example("x", "c"), one)["known label"] == "c"
 
 

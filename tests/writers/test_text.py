@@ -336,6 +336,8 @@ def test_scenes_show_what_was_read_and_written(kind: Kind, places: str) -> None:
         assert look.weights.shape == (1, len(target.labels), len(source.labels))
         assert look.weights.sum(-1) == pytest.approx(1, abs=1e-5)
         assert scene.notes["log_prob"] == one.log_prob
+        assert target.probabilities is not None
+        assert np.log(target.probabilities).sum() == pytest.approx(one.log_prob, abs=1e-4)
         assert scene.title == f"{text} → {one.text}"
 
 

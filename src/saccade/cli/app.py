@@ -236,6 +236,7 @@ def look(
     to: Annotated[str | None, Option("--to", help="The language, of a run that writes several.")] = None,
     attention: Annotated[str | None, Option("--look", help="Which attention, where there are several.")] = None,
     head: Annotated[int | None, Option("--head", min=0, help="Which head; else their mean.")] = None,
+    drawing: Annotated[str | None, Option("--drawing", help="How: heatmap, lines, overview …; else what fits.")] = None,
     width: Annotated[
         int | None, Option("--width", min=16, max=10_000, help="Columns of the picture in the terminal.")
     ] = None,

@@ -251,6 +251,7 @@ def look(
     to: str | None,
     attention: str | None,
     head: int | None,
+    drawing: str | None,
     width: int | None,
     color: bool | None,
     device: str,
@@ -263,10 +264,10 @@ def look(
     require_few(n_best)
     trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to).trace
     for target in out:
-        for written in shown.Shown(trace, attention, head).save(target):
+        for written in shown.Shown(trace, attention, head, drawing).save(target):
             print(written)
     for scene in trace.scenes if not out else []:
-        print(terminal(scene, look=attention, head=head, width=width, color=color), end="\n\n")
+        print(terminal(scene, look=attention, head=head, width=width, color=color, drawing=drawing), end="\n\n")
     names = [look.name for look in trace.scenes[0].looks]
     if not out and attention is None and len(names) > 1:
         others = ", ".join(f'"{name}"' for name in names[1:])

@@ -114,6 +114,12 @@ class Tokenizer(Protocol):
         ...
 
 
+def unknown_places(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+    """Which of these tokens are unknown to the tokenizer."""
+    unknown = tokenizer.vocabulary.unknown
+    return [place for place, token in enumerate(ids) if unknown is not None and token == unknown]
+
+
 def learned_layout(size: int) -> Vocabulary:
     """The vocabulary of a learned tokenizer."""
     return Vocabulary(size=size, pad=PAD, start=START, end=END, unknown=UNKNOWN)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from saccade.config import Positive
 from saccade.data.examples import Example
 from saccade.data.tensors import DocumentInput
+from saccade.data.tokenizers import unknown_places
 from saccade.errors import DataError
 from saccade.readers import words
 from saccade.readers.sentence_splitting import sentences
@@ -89,10 +91,11 @@ class Reader(words.Reader):
         return kept
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
-        rows = self._within([self.tokenizer.pieces(sentence) for sentence in sentences(example.input)])
+        own = sentences(example.input)
+        rows, ids = (self._within(list(map(read, own))) for read in (self.tokenizer.pieces, self.tokenizer.encode))
         if not rows:
             raise DataError("there is nothing to look at: the text has no tokens")
         return {
-            "input": Axis("words", [piece for row in rows for piece in row]),
+            "input": Axis("words", list(chain(*rows)), unknown=unknown_places(self.tokenizer, list(chain(*ids)))),
             "sentences": Axis("sentences", [fit(" ".join(row), SHORT) for row in rows]),
         }

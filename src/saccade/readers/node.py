@@ -120,8 +120,9 @@ class Reader(reader.Reader):
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         around = [example.input, *self.data.edge_index[0][self.data.edge_index[1] == example.input].tolist()]
-        names = [f"{self.names[node]} ({self.data.example(node).target or 'unknown'})" for node in around]
-        return {"node": Axis("node", [self.names[example.input]]), "neighbors": Axis("neighbors", names)}
+        classes = [self.data.example(node).target or "unknown" for node in around]
+        neighbors = Axis("neighbors", [self.names[node] for node in around], classes=classes)
+        return {"node": Axis("node", neighbors.labels[:1], classes=classes[:1]), "neighbors": neighbors}
 
     def notes(self, example: Example) -> dict[str, str | float]:
         return {"known label": example.target or "unknown"}

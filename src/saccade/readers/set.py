@@ -12,7 +12,7 @@ from saccade.data import tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Bag, Example, Splits
 from saccade.data.tensors import BagInput
-from saccade.data.tokenizers import LearnedTokenizer
+from saccade.data.tokenizers import LearnedTokenizer, unknown_places
 from saccade.errors import DataError
 from saccade.readers import bag, reader
 from saccade.readers.bag import Scale
@@ -119,7 +119,10 @@ class Reader(reader.Reader):
         if isinstance(example.input, Bag):
             return {"input": bag.axis(example.input, numbers=example.input.marks is None)}
         assert self.tokenizer is not None
-        names = self.tokenizer.pieces(example.input)
+        names, ids = self.tokenizer.pieces(example.input), self.tokenizer.encode(example.input)
+        if self.config.unknown != "keep":  # what is not read has no place
+            names = [name for name, word in zip(names, ids, strict=True) if word != self.tokenizer.vocabulary.unknown]
+            ids = self._known(ids).tolist()
         if not names:
             raise DataError("there is nothing to look at: the set is empty")
-        return {"input": Axis("words", names)}
+        return {"input": Axis("words", names, unknown=unknown_places(self.tokenizer, ids))}

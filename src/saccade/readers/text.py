@@ -112,7 +112,8 @@ class Reader(reader.Reader):
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         end = self.tokenizer.labels([self.tokenizer.vocabulary.end]) if self.config.append_end else []
-        return {"input": Axis(places(self.tokenizer), [*self.tokenizer.pieces(example.input), *end])}
+        unknown = tokenizers.unknown_places(self.tokenizer, self.tokenizer.encode(example.input))
+        return {"input": Axis(places(self.tokenizer), [*self.tokenizer.pieces(example.input), *end], unknown=unknown)}
 
 
 def places(tokenizer: tokenizers.Tokenizer) -> str:

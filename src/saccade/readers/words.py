@@ -12,7 +12,7 @@ from saccade.config import Count, Positive
 from saccade.data import tokenizers
 from saccade.data.examples import Example, Splits
 from saccade.data.tensors import WordsInput, padded
-from saccade.data.tokenizers import LearnedTokenizer
+from saccade.data.tokenizers import LearnedTokenizer, unknown_places
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, Note, require_text
@@ -130,4 +130,5 @@ class Reader(reader.Reader):
         pieces = self.tokenizer.pieces(example.input)[: self.config.max_length]
         if not pieces:
             raise DataError("there is nothing to look at: the text has no tokens")
-        return {"input": Axis("words", pieces)}
+        unknown = unknown_places(self.tokenizer, self.tokenizer.encode(example.input)[: len(pieces)])
+        return {"input": Axis("words", pieces, unknown=unknown)}

@@ -107,29 +107,36 @@ class History:
         """The texts that these endings close, best first for each input."""
         inputs, ranks = (endings.scores > NEVER).nonzero(as_tuple=True)
         steps, parents, last = (kept[inputs, ranks] for kept in (endings.steps, endings.parents, endings.tokens))
-        tokens, rows = self._back(inputs, steps, parents, last)
+        tokens, rows, totals = self._back(inputs, steps, parents, last, endings.totals[inputs, ranks])
+        log_probs = totals.diff(dim=1, prepend=torch.zeros(len(totals), 1, dtype=totals.dtype))
         looks = self._looks(inputs, steps, rows)
         hypotheses: list[list[Hypothesis]] = [[] for _ in range(self.inputs)]
-        numbers = zip(inputs.tolist(), ranks.tolist(), steps.tolist(), tokens.tolist(), looks, strict=True)
-        for place, rank, step, written, look in numbers:
+        numbers = zip(
+            inputs.tolist(), ranks.tolist(), steps.tolist(), tokens.tolist(), log_probs.tolist(), looks, strict=True
+        )
+        for place, rank, step, written, own, look in numbers:
             finished = written[step] == end
             log_prob, score = float(endings.totals[place, rank]), float(endings.scores[place, rank])
-            hypotheses[place].append(Hypothesis(written[: step + (not finished)], log_prob, score, finished, look))
+            text = written[: step + (not finished)]
+            hypotheses[place].append(Hypothesis(text, log_prob, score, finished, look, own[: step + 1]))
         return hypotheses
 
-    def _back(self, inputs: Tensor, steps: Tensor, parents: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-        """The tokens of N texts and the hypotheses that wrote them, step by step, both (N, T)."""
+    def _back(
+        self, inputs: Tensor, steps: Tensor, parents: Tensor, last: Tensor, sums: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The tokens of N texts, the hypotheses that wrote them and the log-probability so far, step by step, all (N, T)."""
         tokens = torch.zeros(len(inputs), len(self.moments), dtype=torch.long)
         rows = tokens.clone()
-        everyone = torch.arange(len(inputs))
-        tokens[everyone, steps], rows[everyone, steps] = last, parents
+        totals, everyone = torch.zeros_like(tokens, dtype=torch.float64), torch.arange(len(inputs))
+        tokens[everyone, steps], rows[everyone, steps], totals[everyone, steps] = last, parents, sums
         for step in range(len(self.moments) - 2, -1, -1):
             moment = self.moments[step]
             texts = (steps > step).nonzero().squeeze(1)
             place, row = moment.places[inputs[texts]], rows[texts, step + 1]
             tokens[texts, step] = moment.going.tokens[place, row]
             rows[texts, step] = moment.going.parents[place, row]
-        return tokens, rows
+            totals[texts, step] = moment.going.totals[place, row]
+        return tokens, rows, totals
 
     def _looks(self, inputs: Tensor, steps: Tensor, rows: Tensor) -> Iterator[list[HypothesisLook]]:
         """The weights along each text."""

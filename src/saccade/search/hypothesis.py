@@ -35,7 +35,7 @@ class Hypothesis:
 
     `log_prob` is the sum over its tokens as the writer gave them, the end token included; it is ranked by `score`.
     `finished` is false where the length limit came before the end token. `looks` is empty unless requested; the
-    end token has a row of its own.
+    end token has a row of its own. `log_probs` are those of the single tokens, the end token's last.
     """
 
     tokens: list[int]
@@ -43,3 +43,4 @@ class Hypothesis:
     score: float
     finished: bool
     looks: list[HypothesisLook]
+    log_probs: list[float]

@@ -68,6 +68,14 @@ class Model(Labeler):
     def looks(self, input: NodeInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """Where the nodes looked, in each layer."""
         return [
-            EdgeLook(f"layer {number}", "node", "neighbors", look.weights(), look.loops(), look.edge_index[1], input.nodes)
+            EdgeLook(
+                f"graph attention, layer {number}",
+                "node",
+                "neighbors",
+                look.weights(),
+                look.loops(),
+                look.edge_index[1],
+                input.nodes,
+            )
             for number, (*_, look) in enumerate(recorded.values(), 1)
         ]

@@ -182,4 +182,4 @@ class Model(System):
         """Where the newest token looked in each layer; tokens that left the context have no weight."""
         weights = [step.weights()[:, -W:] for step in seen]
         padded = [F.pad(one, (total - one.shape[-1], 0)) for one in weights]
-        return [StepLook(f"layer {number}", "written", one) for number, one in enumerate(padded, 1)]
+        return [StepLook(f"self-attention, layer {number}", "written", one) for number, one in enumerate(padded, 1)]

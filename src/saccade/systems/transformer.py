@@ -275,7 +275,8 @@ class Model(System):
             zip(self._writers(), state.layers, state.memory.layers, strict=True), 1
         ):
             x, written, read = layer.step(x, past, pools, kept)
-            seen += [(f"layer {number}", "input", read), (f"layer {number}, written", "written", written)]
+            seen.append((f"cross-attention, layer {number}", "input", read))
+            seen.append((f"decoder self-attention, layer {number}", "written", written))
         log_probs = log_probabilities(self.output(self.decoder_norm(x)))
         following = State(state.memory, past, state.layers)
         return Step(log_probs, following, lambda: [StepLook(name, keys, look.weights()) for name, keys, look in seen])
@@ -285,7 +286,7 @@ class Model(System):
         with looking(self) as looks:
             self.encode(input.tokens, input.lengths)
         return [
-            BatchLook(f"layer {number}, read", "input", "input", look[0].weights())
+            BatchLook(f"encoder self-attention, layer {number}", "input", "input", look[0].weights())
             for number, look in enumerate(looks.values(), 1)
         ]
 

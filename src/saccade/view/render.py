@@ -13,16 +13,18 @@ def terminal(
     head: int | None = None,
     color: bool | None = None,
     width: int | None = None,
+    drawing: str | None = None,
 ) -> str:
     """One look of the scene for the terminal: the first unless named; the mean of its heads unless one is given.
 
-    Heads count from 0. `color` and `width` are the terminal's own unless given.
+    Heads count from 0. `drawing` is the name of one that fits, else the look's own. `color` and `width` are the
+    terminal's own unless given.
     """
     if width is not None and width < NARROWEST:
         raise UsageError(f"expected a width of at least {NARROWEST} columns, got {width}")
     screen = this_screen(color, width)
-    drawing, figure = _prepared(scene, look, head, blank="_" if screen.ascii_only else "␣")
-    return "\n".join([*_heading(figure, screen), drawing.terminal(figure, screen)])
+    form, figure = prepared(scene, look, head, drawing, blank="_" if screen.ascii_only else "␣", unknown="?")
+    return "\n".join([*_heading(figure, screen), form.terminal(figure, screen)])
 
 
 def _heading(figure: Figure, screen: Screen) -> list[str]:
@@ -30,25 +32,28 @@ def _heading(figure: Figure, screen: Screen) -> list[str]:
     return [screen.fit(line, screen.width).rstrip() for line in (figure.scene.title, *notes) if line]
 
 
-def svg(scene: Scene, look: str | None = None, head: int | None = None) -> str:
+def svg(scene: Scene, look: str | None = None, head: int | None = None, drawing: str | None = None) -> str:
     """One look of the scene as an SVG file, selected as in `terminal`."""
-    drawing, figure = _prepared(scene, look, head)
-    return drawing.svg(figure)
+    form, figure = prepared(scene, look, head, drawing)
+    return form.svg(figure)
 
 
-def png(scene: Scene, look: str | None = None, head: int | None = None, scale: int = 2) -> bytes:
+def png(scene: Scene, look: str | None = None, head: int | None = None, scale: int = 2, drawing: str | None = None) -> bytes:
     """One look of the scene as a PNG file, selected as in `terminal`; `scale` 2 is sharp on dense screens.
 
     A letter that no installed font has is drawn as a box.
     """
     from saccade.view.output import raster  # Pillow takes a moment to load, and only PNG files need it
 
-    return raster.png(svg(scene, look, head), scale)
+    return raster.png(svg(scene, look, head, drawing), scale)
 
 
-def _prepared(scene: Scene, look: str | None, head: int | None, *, blank: str = "␣") -> tuple[Drawing, Figure]:
+def prepared(
+    scene: Scene, look: str | None, head: int | None, drawing: str | None, *, blank: str = "␣", unknown: str = ""
+) -> tuple[Drawing, Figure]:
+    """How the look is drawn, and what of it."""
     check(scene)
     named = find_look(scene, look)
     check_head(named, head)
-    drawing = drawing_of(scene, named)
-    return drawing, Figure(scene, named, head, blank, drawing.axes)
+    form = drawing_of(scene, named, drawing)
+    return form, Figure(scene, named, head, blank, form.axes, unknown)

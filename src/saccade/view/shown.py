@@ -2,17 +2,19 @@
 
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from saccade.errors import UsageError
 from saccade.view import render
+from saccade.view.drawings import check_drawing
 from saccade.view.drawings.figure import find_look
-from saccade.view.html_page import html
-from saccade.view.output.saving import DRAWINGS, kind_of, write
+from saccade.view.html_page import framed, html
+from saccade.view.output.saving import DRAWINGS, kind_of, numbered, write
 from saccade.view.output.scales import Floats
+from saccade.view.side_by_side import SideBySide
 from saccade.view.trace import Scene, Trace, check_trace, matrix
 from saccade.view.trace_file import encode, encode_json
 
@@ -23,14 +25,17 @@ TALL = 720  # pixels of the page inside a notebook
 class Shown:
     """Where a model looked, for one input or several: print it, save it, or let a notebook show it.
 
-    `look` (the first unless named) and `head` (from 0; the mean of all unless given) say which attention is drawn.
+    `look` (the first unless named) and `head` (from 0; the mean of all unless given) say which attention is drawn;
+    `drawing` says how, where the look's own drawing is not wanted: heatmap, lines (tokens joined by lines), overview (all
+    looks and heads, small) or another that fits it.
     """
 
-    def __init__(self, trace: Trace, look: str | None = None, head: int | None = None) -> None:
+    def __init__(self, trace: Trace, look: str | None = None, head: int | None = None, drawing: str | None = None) -> None:
         check_trace(trace)
+        check_drawing(drawing)
         if look is not None and all(look != each.name for scene in trace.scenes for each in scene.looks):
             find_look(trace.scenes[0], look)  # raises, and names the nearest
-        self.trace, self.look, self.head = trace, look, head
+        self.trace, self.look, self.head, self.drawing = trace, look, head, drawing
 
     @property
     def scenes(self) -> Sequence[Scene]:
@@ -48,21 +53,36 @@ class Shown:
         named = find_look(self.scenes[scene], self.look if look is None else look)
         return matrix(self.scenes[scene], named, self.head if head is None else head)
 
+    def __getitem__(self, scene: int) -> "Shown":
+        """One scene alone."""
+        if not -len(self.scenes) <= scene < len(self.scenes):
+            raise IndexError(f"expected a scene from 0 to {len(self.scenes) - 1}, got {scene}")  # an end to a loop over them
+        return Shown(replace(self.trace, scenes=[self.scenes[scene]]), self.look, self.head, self.drawing)
+
+    def beside(self, other: "Shown") -> SideBySide:
+        """This and another side by side: two models on one input, or two inputs (`shown[0].beside(shown[1])`)."""
+        return SideBySide(self, other)
+
+    def texts(self, color: bool | None = None, width: int | None = None) -> list[str]:
+        """Each scene as text for the terminal."""
+        return [render.terminal(scene, self.look, self.head, color, width, self.drawing) for scene in self.scenes]
+
     def terminal(self, color: bool | None = None, width: int | None = None) -> str:
         """Every scene as text for the terminal; `color` and `width` are the terminal's own unless given."""
-        return "\n\n".join(render.terminal(scene, self.look, self.head, color, width) for scene in self.scenes)
+        return "\n\n".join(self.texts(color, width))
 
-    def save(self, path: str | Path, scale: int = 2) -> list[Path]:
+    def save(self, path: str | Path, scale: int = 2, drawing: str | None = None) -> list[Path]:
         """Writes the trace as the suffix says; returns the files.
 
         .html holds every scene, look and head, and shows the selected ones first; .json, .trace and .safetensors hold
         all numbers. .svg and .png draw one look of one scene: several scenes become name-1.svg, name-2.svg and so on.
-        `scale` is for .png.
+        `scale` is for .png; `drawing` is for this file alone.
         """
+        if drawing is not None:
+            return Shown(self.trace, self.look, self.head, drawing).save(path, scale)
         target = Path(path)
         contents = self._contents(kind_of(target, FILES), scale)
-        numbered = [target.with_stem(f"{target.stem}-{number}") for number in range(1, len(contents) + 1)]
-        targets = [target] if len(contents) == 1 else numbered
+        targets = numbered(target, len(contents))
         for each, content in zip(targets, contents, strict=True):
             write(each, content)
         return targets
@@ -74,14 +94,14 @@ class Shown:
         if kind == ".json":
             return [encode_json(self.trace)]
         if kind == ".svg":
-            return [render.svg(scene, self.look, self.head).encode() for scene in self.scenes]
+            return [render.svg(scene, self.look, self.head, self.drawing).encode() for scene in self.scenes]
         if kind == ".png":
-            return [render.png(scene, self.look, self.head, scale) for scene in self.scenes]
+            return [render.png(scene, self.look, self.head, scale, self.drawing) for scene in self.scenes]
         return [encode(self.trace)]
 
     @cached_property
     def _html(self) -> str:
-        return html(self.trace, self.look, self.head)
+        return html(self.trace, self.look, self.head, self.drawing)
 
     def __str__(self) -> str:
         return self.terminal()
@@ -92,14 +112,12 @@ class Shown:
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own: its script and style reach nothing else in the notebook."""
-        style = f"width: 100%; height: {TALL}px; border: 0"
-        frame = f'<iframe title="where it looked" sandbox="allow-scripts allow-downloads" style="{style}"'
-        return f'{frame} srcdoc="{escape(self._html)}"></iframe>'
+        return framed(self._html, TALL)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Text, the image of the first scene and the page: an editor shows the richest that it can."""
         return {
             "text/plain": self.terminal(color=False, width=100),
-            "image/png": base64.b64encode(render.png(self.scenes[0], self.look, self.head)).decode(),
+            "image/png": base64.b64encode(render.png(self.scenes[0], self.look, self.head, drawing=self.drawing)).decode(),
             "text/html": self._repr_html_(),
         }

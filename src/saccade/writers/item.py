@@ -10,10 +10,11 @@ from saccade.data.examples import Bag, Example
 from saccade.data.tensors import Batch
 from saccade.errors import DataError
 from saccade.evaluation.ranks import choice_scores
+from saccade.view.output.display_text import percent
 from saccade.view.trace import Axis
 from saccade.writers import writer
 from saccade.writers.label import LabelColumn
-from saccade.writers.writer import Loss, Options, Prediction, ranked_predictions, recording
+from saccade.writers.writer import Loss, Options, Prediction, probable, ranked_predictions, recording
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,14 +65,14 @@ class Writer(writer.Writer):
         return {"all": {**choice_scores(truth, values), "loss": total / max(1, count)}}
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
-        return {"output": Axis("item", prediction.tokens)}
+        return {"output": probable("item", prediction)}
 
     def title(self, example: Example, prediction: Prediction) -> str:
         return f"{example.name}: {prediction.text}"
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
         known = {} if _marked(example) is None else {"marked item": f"{_marked(example)} *"}
-        return {"probability": prediction.probability, **known}
+        return {"probability": percent(prediction.probability), **known}
 
 
 def _marked(example: Example) -> int | None:

@@ -19,7 +19,7 @@ from saccade.readers.text import WINDOW, places
 from saccade.search import Hypothesis, search, stream
 from saccade.view.trace import Axis, Look
 from saccade.writers import writer
-from saccade.writers.writer import Loss, Options, Prediction, parts_of
+from saccade.writers.writer import Loss, Options, Prediction, parts_of, probable
 
 FILE = "target.tokenizer.json"
 MANY = 16  # hypotheses of an input, beyond which batches are smaller
@@ -192,6 +192,7 @@ class Writer(writer.Writer):
             start,
             [*looks, *read],
             group,
+            np.exp(np.minimum(hypothesis.log_probs, 0.0)),
         )
 
     def empty(self, options: Options) -> list[Prediction]:
@@ -254,7 +255,7 @@ class Writer(writer.Writer):
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
         kind = places(self.tokenizer)
         before = Axis(kind, [*prediction.context, *prediction.tokens[:-1]])
-        return {"output": Axis(kind, prediction.tokens), "written": before}
+        return {"output": probable(kind, prediction), "written": before}
 
     def title(self, example: Example, prediction: Prediction) -> str:
         return f"{example.input if isinstance(example.input, str) else example.name} → {prediction.text}"

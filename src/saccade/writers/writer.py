@@ -17,6 +17,7 @@ from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric, metric, ranked
 from saccade.readers.reader import Column, Reader, Side
 from saccade.search import Config as SearchConfig
+from saccade.view.output.display_text import percent
 from saccade.view.trace import Axis, Look
 
 Floats = NDArray[np.float64]
@@ -37,6 +38,8 @@ class Prediction:
     looks: Sequence[Look] = field(default=(), repr=False)
     group: str = ""
     "The group that it was written for, such as a language."
+    token_probabilities: Floats | None = field(default=None, repr=False, compare=False)
+    "The probability of each token of a text."
     values: Floats | None = field(default=None, repr=False, compare=False)
     "The probability of every label, the score of every item or word, or the number itself."
     alternatives: tuple["Prediction", ...] = ()
@@ -160,7 +163,7 @@ class Writer(Side):
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
         """The places of an output, under the names that looks use."""
-        return {"output": Axis("label", prediction.tokens)}
+        return {"output": probable("label", prediction)}
 
     def shown(self, predictions: Sequence[Prediction]) -> Sequence[Prediction]:
         """Those that get a picture of their own."""
@@ -174,7 +177,13 @@ class Writer(Side):
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
         """What a picture says beside its title."""
-        return {"probability": prediction.probability}
+        return {"probability": percent(prediction.probability)}
+
+
+def probable(kind: str, prediction: Prediction) -> Axis:
+    """The places of an output, each with its probability where that is known."""
+    known = prediction.token_probabilities
+    return Axis(kind, prediction.tokens, probabilities=None if known is None else known.astype(np.float32))
 
 
 class ReaderTokens(Writer):
@@ -202,7 +211,10 @@ def ranked_predictions(
     """The `count` most probable of some outputs, (outputs) log-probabilities."""
     best, places = logs.topk(min(count, len(logs)))
     told = [(names(place), value) for place, value in zip(places.tolist(), best.tolist(), strict=True)]
-    return [Prediction(name, value, tokens=[name], looks=looks, values=values) for name, value in told]
+    return [
+        Prediction(name, value, tokens=[name], looks=looks, token_probabilities=np.exp([value]), values=values)
+        for name, value in told
+    ]
 
 
 def recording(model: Any, wanted: bool) -> AbstractContextManager[Any]:

@@ -50,8 +50,9 @@ def test_without_color_shades_stand_below() -> None:
     assert below[at : at + 7] == "█" * 7
     assert below[5:7] == "  "
     assert lines[-1] == "9 words; largest weight 0.4"
-    even = terminal([Sentence(WORDS, [0.11] * 8 + [0.12])], Screen(UNICODE, False, 80))
-    assert even.endswith("9 words; largest weight 0.12, all nearly equal")
+    signed = terminal([Sentence(["up", "down"], [1.0, -0.5], None, True)], Screen(UNICODE, False, 90)).splitlines()
+    assert signed[1] == "██ ----"
+    assert signed[2] == "2 words; largest weight 1, smallest -0.5; red: raised the output, blue: lowered it"
     plain = terminal([Sentence(WORDS, WEIGHTS)], Screen(ASCII, False, 80))
     assert plain.isascii()
     assert "#######" in plain

@@ -1,15 +1,17 @@
 """The page in a browser: it opens from a file, answers pointer and keys, runs nothing foreign, stays quick when large."""
 
+import dataclasses
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from saccade.view import Shown
-from saccade.view.trace import Trace
+from saccade.view.trace import Look, Trace
 
 from ..traces import (
     HOSTILE,
@@ -21,6 +23,7 @@ from ..traces import (
     hostile,
     hostile_ones,
     large,
+    marked,
     neighborhood,
     plain,
     trace,
@@ -265,7 +268,117 @@ def test_a_text_is_shown_as_words_and_as_a_heat_map(browser: "Browser", tmp_path
         assert words.count() == 7
         opened.page.locator("#look").select_option("sentences")
         assert opened.page.locator("#cells").is_visible()
-        assert opened.page.locator("#views").is_hidden()
+        assert opened.page.locator("#views label").all_inner_texts() == ["heat map", "overview"]
+
+
+def test_tokens_are_joined_by_lines(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(plain(), marked()), "#scene=1&look=cross&head=0&view=lines") as opened:
+        lines, faint, near = (opened.page.locator(f"#drawing .lines {each}") for each in ("svg", "g >> nth=0", "g >> nth=1"))
+        assert (faint.locator("line").count(), near.locator("line").count()) == (3, 0)
+        opened.page.locator("#drawing [data-row='1']").hover()
+        opened.said("y looked at ␣ with 1.00")
+        assert near.locator("line").count() == 1
+        assert "followed" in (lines.get_attribute("class") or "")
+        opened.page.locator("#heads").get_by_text("1", exact=True).click()
+        assert near.locator("line").count() == 2  # the token pointed at stays so
+        opened.page.locator("#drawing .keys div").nth(3).hover()
+        assert near.locator("line").count() == 3
+        opened.page.locator("#scenes button").nth(1).click()
+        assert "view=lines" in opened.page.url
+        assert opened.page.locator("#drawing .tokens small").all_inner_texts() == ["97%", "25%"]
+        assert opened.page.locator("#drawing .keys .unknown").all_inner_texts() == ["Qzx"]
+        opened.page.locator("#look").select_option("gradient × input")
+        assert opened.page.locator("#drawing line.below").count() == 2
+        assert opened.page.locator("#drawing line.above").count() == 3
+        assert "not attention" in opened.text("#remarks")
+
+
+def test_an_overview_opens_the_head_that_is_clicked(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(marked()), "#view=overview") as opened:
+        maps = opened.page.locator("#drawing .maps button")
+        names = maps.evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
+        assert names == ["cross-attention, head 0", "cross-attention, head 1", "rollout, head 0", "gradient × input, head 0"]
+        assert opened.page.locator("#row").is_hidden()
+        maps.nth(1).click()
+        assert "look=cross-attention&head=1" in opened.page.url
+        assert opened.page.locator("#cells").is_visible()
+        opened.hover(1, 0)
+        opened.said("house (25%) looked at das")
+        color = "canvas => [...canvas.getContext('2d').getImageData(2, 1, 1, 1).data.slice(0, 3)]"
+        opened.page.locator("#views").get_by_text("overview").click()
+        red, green, blue = maps.nth(3).locator("canvas").evaluate(color)  # 0.5 of 2: above 0, and pale
+        assert 255 > red > green > blue > 140
+
+
+def test_a_page_says_what_else_is_known(browser: "Browser", tmp_path: Path) -> None:
+    even = neighborhood()
+    flat = even.looks[0].weights * 0 + 1 / 6
+    even = dataclasses.replace(even, looks=[dataclasses.replace(even.looks[0], weights=flat)])
+    with Opened(browser, tmp_path, trace(marked(), even)) as opened:
+        assert "Qzx" in opened.text("#remarks")
+        assert opened.page.locator("#look").input_value() == "1"  # attention, though an attribution comes first
+        titles = opened.page.eval_on_selector_all("#queries i", "all => all.map(each => each.title)")
+        assert titles == ["probability 97%", "probability 25%"]
+        assert opened.text("#remarks .classes").split() == ["article", "noun"]
+        opened.page.locator("#scenes button").nth(1).click()
+        assert "nearly uniform" in opened.text("#remarks")
+
+
+def test_a_page_opens_on_the_most_focused_layer(browser: "Browser", tmp_path: Path) -> None:
+    scene = plain()
+    sharp = np.eye(3, 4, dtype=np.float32)[None] * 0.96 + 0.01
+    third = dataclasses.replace(scene, looks=[*scene.looks, Look("cross, layer 2", "written", "source", sharp)])
+    first = dataclasses.replace(third, looks=[Look("cross", "written", "source", sharp * 0 + 0.25), *third.looks[1:]])
+    with Opened(browser, tmp_path, trace(first)) as opened:
+        assert opened.page.locator("#look").input_value() == "2"
+        assert "most focused of 2 layers" in opened.text("#remarks")
+        opened.page.locator("#look").select_option("cross")
+        assert "focused" not in opened.text("#remarks")
+        assert "nearly uniform" in opened.text("#remarks")
+
+
+def test_what_is_selected_on_one_side_is_selected_on_the_other(browser: "Browser", tmp_path: Path) -> None:
+    (path,) = Shown(trace()).beside(Shown(trace())).save(tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(path.as_uri())
+    left, right = page.frames[1:]
+    left.locator("#look").select_option("self")
+    playwright.expect(right.locator("#look")).to_have_value("1")
+    right.locator("#look").select_option("cross")
+    right.locator("#heads").get_by_text("1", exact=True).click()
+    playwright.expect(left.locator("#look")).to_have_value("0")
+    playwright.expect(left.locator("#heads input[value='1']")).to_be_checked()
+    page.set_viewport_size({"width": 375, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    page.close()
+
+
+def test_the_first_drawing_is_there_before_the_script(browser: "Browser", tmp_path: Path) -> None:
+    (path,) = Shown(trace()).save(tmp_path / "page.html")
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 375, "height": 700})
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("#first svg").is_visible()
+    assert "cross" in page.locator("#first").inner_text()
+    assert page.locator("h1").inner_text() == "dates"
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    context.close()
+    with Opened(browser, tmp_path, trace()) as opened:
+        assert opened.page.locator("#first").count() == 0
+
+
+def test_names_can_be_read_on_a_narrow_screen(browser: "Browser", tmp_path: Path) -> None:
+    narrow = {"viewport": {"width": 375, "height": 700}}
+    with Opened(browser, tmp_path, trace(neighborhood(12), large(20)), **narrow) as opened:
+        sizes = """all => all.map(each => {
+            const { height, right } = each.getBoundingClientRect();
+            return [height, right];
+        })"""
+        for height, right in opened.page.locator("#drawing .around text").evaluate_all(sizes):
+            assert height > 11
+            assert right <= 375
+        opened.page.locator("#scenes button").nth(1).click()
+        assert opened.page.evaluate("Math.min(map.across, map.down)") >= 15
 
 
 def test_the_keyboard_reaches_every_piece(browser: "Browser", tmp_path: Path) -> None:

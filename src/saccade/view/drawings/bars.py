@@ -46,7 +46,9 @@ def terminal(names: Sequence[str], weights: Sequence[float], screen: Screen) -> 
     )
 
 
-def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Sequence[str], what: str) -> str:
+def svg(
+    names: Sequence[str], weights: Sequence[float], title: str, notes: Sequence[str], what: str, *, signed: bool = False
+) -> str:
     """Bars side by side in their own order, up from 0 (down, where a weight is below), their names under them."""
     places = kept(weights)
     notes = [*notes, *left_out(len(names), len(places), what)]
@@ -65,7 +67,8 @@ def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Seque
             "width": step * 0.76,
             "height": max(abs(zero - top), 0.5),
         }
-        parts.append(element("rect", {**bar, "fill": colors.hexadecimal(colors.WORD)}))
+        fill = colors.WORD if not signed else colors.ABOVE if weights[place] > 0 else colors.BELOW
+        parts.append(element("rect", {**bar, "fill": colors.hexadecimal(fill)}))
         parts.append(_name(names[place], x + step / 2 + 4, box.bottom + 8))
         if place == heaviest:
             parts.append(text(written(weights[place]), x + step / 2, top - 5, CENTERED))
@@ -93,7 +96,9 @@ def listed(kind: str) -> Callable[[Figure, Screen], str]:
 
 
 def _svg(figure: Figure) -> str:
-    return svg(figure.names(figure.keys, numbered=True), figure.row, figure.title, figure.notes, "instances")
+    return svg(
+        figure.names(figure.keys, numbered=True), figure.row, figure.title, figure.notes, "instances", signed=figure.signed
+    )
 
 
 DRAWING = Drawing(

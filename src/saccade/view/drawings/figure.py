@@ -6,14 +6,23 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from saccade.errors import UnknownName
 from saccade.view.output.axis_labels import Labels
-from saccade.view.output.display_text import place_name
+from saccade.view.output.display_text import percent, place_name
 from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen
 from saccade.view.trace import Axis, Look, Pixels, Scene, matrix
 
 UNTITLED = "where it looked"
+NAMED = 6  # unknown tokens that a note lists
+FLAT = 0.99  # rows are nearly uniform where their entropy, divided by that of a uniform row, is so large in the mean
+SAID_FLAT = "nearly uniform: each row looks at everything alike"
+KINDS = {
+    "rollout": "rollout: attention through all layers",
+    "attribution": "attribution: what moved the output, not attention",
+}
 RULER = 32  # from so many places on, labels that only count are drawn as a scale
 AXES = "down: {} · across: {}"
 
@@ -29,6 +38,16 @@ class Figure:
     "What a space at the end of a label is shown as."
     axes: str = AXES
     "How the line above the drawing names the two axes."
+    unknown: str = ""
+    "What follows the name of an unknown token where it cannot be underlined."
+
+    span: tuple[float, float] | None = None
+    "The range of the colors of a heat map that is compared with another; else that of its weights."
+
+    @property
+    def signed(self) -> bool:
+        """Whether weights below 0 mean something, and the colors are those of an attribution."""
+        return self.look.kind == "attribution"
 
     @cached_property
     def weights(self) -> Floats:
@@ -64,17 +83,44 @@ class Figure:
     @property
     def notes(self) -> list[str]:
         """The lines under the title: the look, its head and axes, and the notes of the scene."""
-        axes = self.axes.format(_axis_name(self.look.queries, self.queries), _axis_name(self.look.keys, self.keys))
-        notes = (f"{key}: {note if isinstance(note, str) else f'{note:.4g}'}" for key, note in self.scene.notes.items())
-        lines = [[self.look.name, self._head_name(), axes], notes]
-        return [" · ".join(filter(None, line)) for line in lines if line is not notes or self.scene.notes]
+        words = self.axes.replace("looked at", "moved by") if self.signed else self.axes
+        axes = words.format(_axis_name(self.look.queries, self.queries), _axis_name(self.look.keys, self.keys))
+        notes = [f"{key}: {note if isinstance(note, str) else f'{note:.4g}'}" for key, note in self.scene.notes.items()]
+        if (
+            len(self.queries.labels) == 1
+            and self.queries.probabilities is not None
+            and "probability" not in self.scene.notes
+        ):
+            notes = [*self.written_names(), *notes]
+        lines = [[self.look.name, self._head_name(), axes], [KINDS.get(self.look.kind, "")], notes, self._unknown_names()]
+        flat = [SAID_FLAT] if is_flat(self.scene, self.look, self.head) else []
+        return [*filter(None, (" · ".join(filter(None, line)) for line in lines)), *flat]
 
     def names(self, axis: Axis, *, numbered: bool = False) -> list[str]:
         """The labels of an axis as names; with `numbered`, an empty one is its number, in a grid its row and column."""
+        unknown = set(axis.unknown) if self.unknown else ()
         return [
-            _position(axis, number) if numbered and not label else place_name(label, blank=self.blank)
+            _position(axis, number)
+            if numbered and not label
+            else place_name(label, blank=self.blank) + self.unknown * (number in unknown)
             for number, label in enumerate(axis.labels)
         ]
+
+    def percents(self, axis: Axis) -> list[str]:
+        """The probability of each place, if there are any."""
+        return [] if axis.probabilities is None else [percent(each) for each in axis.probabilities.tolist()]
+
+    def written_names(self) -> list[str]:
+        """The queries' names, each with its probability if there is one."""
+        names, percents = self.names(self.queries), self.percents(self.queries)
+        return [" ".join(pair) for pair in zip(names, percents, strict=True)] if percents else names
+
+    def _unknown_names(self) -> list[str]:
+        """The note on unknown tokens, each named once."""
+        axes = {self.look.queries: self.queries, self.look.keys: self.keys}.values()
+        names = list(dict.fromkeys(place_name(axis.labels[place]) for axis in axes for place in axis.unknown))
+        more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+        return [f"unknown to the tokenizer: {', '.join([*names[:NAMED], *more])}"] if names else []
 
     def _head_name(self) -> str:
         if self.look.heads == 1:
@@ -88,6 +134,28 @@ class Figure:
             if all(after > before for before, after in pairwise(numbers)):
                 return numbers
         return self.names(axis)
+
+
+def spread(scene: Scene, look: Look, head: int | None = None) -> float | None:
+    """The mean entropy of the rows, 0 (each looks at one place) to 1 (at everything alike); None where it says nothing.
+
+    A row counts if it is a distribution over at least two places; places of weight 0, as under a mask, do not.
+    """
+    if look.places is not None or look.kind == "attribution":
+        return None
+    weights = matrix(scene, look, head)
+    seen = weights > 0
+    counted = (seen.sum(axis=1) > 1) & (np.abs(weights.sum(axis=1) - 1) < 0.01) & (weights >= 0).all(axis=1)
+    if not counted.any():
+        return None
+    logarithms = np.log(np.where(seen, weights, 1.0))
+    entropies = -(weights * logarithms).sum(axis=1)[counted] / np.log(seen.sum(axis=1)[counted])
+    return float(entropies.mean())
+
+
+def is_flat(scene: Scene, look: Look, head: int | None = None) -> bool:
+    """Whether every row looks at everything alike, which a drawing scaled to its own range would hide."""
+    return (spread(scene, look, head) or 0.0) > FLAT
 
 
 def _axis_name(name: str, axis: Axis) -> str:

@@ -64,7 +64,9 @@ def _page(scene: Scene, look: Look) -> dict[str, Any]:
 
 DRAWING = Drawing(
     name="gallery",
-    fits=lambda scene, look: has_one_query(scene, look) and scene.axes[look.keys].images is not None,
+    fits=lambda scene, look: (
+        has_one_query(scene, look) and scene.axes[look.keys].images is not None and look.kind != "attribution"
+    ),
     terminal=listed("images"),
     svg=_svg,
     page=_page,

@@ -2,20 +2,32 @@
 
 from collections.abc import Sequence
 from itertools import groupby, zip_longest
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from saccade.view.drawings.figure import AXES, Drawing, Figure
 from saccade.view.output import colors, display_text
 from saccade.view.output.axis_labels import AxisLabels, Labels, axis_labels
-from saccade.view.output.scales import Floats, Integers, LinearScale, bins, limits, matrix, pool
+from saccade.view.output.scales import Floats, Integers, LinearScale, bins, limits, matrix, pool, symmetric
 from saccade.view.output.screen import Screen, painted, ruler, this_screen
 from saccade.view.output.svg import document
-from saccade.view.output.svg_layout import FINEST, Box, heading, room, weights_panel
+from saccade.view.output.svg_layout import (
+    FINEST,
+    STRIP,
+    Box,
+    Marks,
+    class_legend,
+    heading,
+    labels_height,
+    room,
+    weights_panel,
+)
 
 CELL = 2  # characters across one cell: a character is about twice as tall as it is wide
 TALLEST_NAME = 12
+WIDEST = 60  # pixels of a column that is widened so that its name need not stand
 
 
 def terminal(
@@ -25,27 +37,34 @@ def terminal(
     columns: Labels = None,
     color: bool | None = None,
     width: int | None = None,
+    signed: bool = False,
+    beside: Sequence[str] = (),
+    span: tuple[float, float] | None = None,
 ) -> str:
     """A matrix (queries × keys) as colored or shaded cells, with its labels and a legend.
 
-    Every row keeps its label where labels are texts; of labels that are numbers, round ones are shown. What does not
-    fit the width is pooled, the largest weight of each bin, and the legend says so. `color=None` asks the terminal.
+    With `signed`, 0 is in the middle of the colors; without color, a cell below 0 has a minus. `beside` are texts at the
+    right of the rows. Every row keeps its label where labels are texts; of labels that are numbers, round ones are shown.
+    What does not fit the width is pooled, the largest weight of each bin, and the legend says so. `color=None`
+    asks the terminal.
     """
     values, screen = matrix(weights), this_screen(color, width)
     down, across = axis_labels(rows, values.shape[0], "row"), axis_labels(columns, values.shape[1], "column")
     names = [screen.fit(text, screen.width // 4) for text in down.texts]
     margin = max(map(display_text.columns, names)) + 1
-    row_bins, column_bins = _layout(down, across, (screen.width - margin - 2) // CELL)
-    pooled, span = pool(values, row_bins, column_bins), limits(values)
+    aside = max(map(len, beside), default=-1) + 1
+    row_bins, column_bins = _layout(down, across, (screen.width - margin - 2 - aside) // CELL)
+    pooled, span = pool(values, row_bins, column_bins, signed=signed), span or limits(values)
 
     side, edge = screen.glyphs.down, screen.glyphs.across * (CELL * len(column_bins))
     corners = screen.glyphs.corners
     lines = [" " * (margin + 1) + line for line in _header(across, len(column_bins), screen)]
     lines.append(" " * margin + corners[0] + edge + corners[1])
-    for start, cells in zip(row_bins, _cells(pooled, span, screen), strict=True):
-        lines.append(" " * (margin - 1 - display_text.columns(names[start])) + f"{names[start]} {side}{cells}{side}")
+    for start, cells in zip(row_bins, _cells(pooled, span, screen, signed), strict=True):
+        right = f" {beside[start]:>{aside - 1}}" if beside and len(row_bins) == len(beside) else ""
+        lines.append(" " * (margin - 1 - display_text.columns(names[start])) + f"{names[start]} {side}{cells}{side}{right}")
     lines.append(" " * margin + corners[2] + edge + corners[3])
-    lines.append(_legend(span, screen))
+    lines.append(_legend(span, screen, signed))
     if pooled.shape != values.shape:
         lines.append(_pooling(values.shape, pooled.shape, screen))
     return "\n".join(line.rstrip(" ") for line in lines)
@@ -84,10 +103,13 @@ def _cell_of(piece: str) -> str:
     return piece + mark + " " * (CELL - display_text.columns(piece))
 
 
-def _cells(values: Floats, span: tuple[float, float] | None, screen: Screen) -> list[str]:
+def _cells(values: Floats, span: tuple[float, float] | None, screen: Screen, signed: bool = False) -> list[str]:
     """One text per row of the matrix; a cell that is not a number is a question mark."""
-    unit = LinearScale(*(span or (0.0, 1.0)))(values)
-    return [_colored(row) if screen.color else _shaded(row, screen.glyphs.shades) for row in unit]
+    unit = LinearScale(*((symmetric(span) if signed else span) or (0.0, 1.0)))(values)
+    if screen.color:
+        return [_colored(row, colors.SIGNED if signed else colors.ANCHORS) for row in unit]
+    shades = screen.glyphs.shades
+    return [_signs(2 * row - 1, shades) if signed else _shaded(row, shades) for row in unit]
 
 
 def _shaded(row: Floats, shades: str) -> str:
@@ -95,26 +117,34 @@ def _shaded(row: Floats, shades: str) -> str:
     return "".join("? " if level < 0 else shades[min(level, len(shades) - 1)] * CELL for level in levels)
 
 
-def _colored(row: Floats) -> str:
+def _signs(row: Floats, shades: str) -> str:
+    """Numbers between -1 and 1: shades of how far from 0 they are, with a minus in those below."""
+    plain = _shaded(np.abs(row), shades)
+    cells = [plain[place : place + CELL] for place in range(0, len(plain), CELL)]
+    return "".join(f"{cell[0]}-" if value < 0 and cell.strip() else cell for cell, value in zip(cells, row, strict=True))
+
+
+def _colored(row: Floats, anchors: NDArray[Any]) -> str:
     """Neighbors of one color share one escape sequence."""
-    cells = zip(map(tuple, colors.ramp(row).tolist()), np.isnan(row).tolist(), strict=True)
+    cells = zip(map(tuple, colors.ramp(row, anchors).tolist()), np.isnan(row).tolist(), strict=True)
     return "".join(
         painted(("? " if missing else " " * CELL) * len(list(run)), shade, background=True)
         for (shade, missing), run in groupby(cells)
     )
 
 
-def _legend(span: tuple[float, float] | None, screen: Screen) -> str:
+def _legend(span: tuple[float, float] | None, screen: Screen, signed: bool = False) -> str:
     """The smallest and the largest number, with the ramp between them where there is room."""
     if span is None:
         return screen.fit("no number is finite", screen.width)
+    span = (symmetric(span) or span) if signed else span
     low, high = (f"{value:.2g}" for value in span)
     if span[0] == span[1]:
         return screen.fit(f"every number is {low}", screen.width)
     size = min(10, (screen.width - len(f"min {low}  max {high}")) // CELL)
     if size < 2:
         return screen.fit(f"{low} to {high}", screen.width)
-    return f"min {low} {_cells(np.linspace(0, 1, size)[None], (0.0, 1.0), screen)[0]} max {high}"
+    return f"min {low} {_cells(np.linspace(-1 if signed else 0, 1, size)[None], (0.0, 1.0), screen, signed)[0]} max {high}"
 
 
 def _pooling(before: tuple[int, ...], after: tuple[int, ...], screen: Screen) -> str:
@@ -129,20 +159,30 @@ def svg(
     columns: Labels = None,
     title: str | None = None,
     notes: Sequence[str] = (),
+    marks: Marks | None = None,
+    signed: bool = False,
+    span: tuple[float, float] | None = None,
 ) -> str:
     """A matrix (queries × keys) with labels on both axes and a color bar.
 
-    Labels that are texts are all shown; of labels that are numbers, round ones. More than 128 rows or columns are
-    pooled, the largest weight of each bin. Notes are small lines under the title.
+    With `signed`, 0 is in the middle of the colors, whose range is that of the weights unless `span` is given.
+    Labels that are texts are all shown; of labels that are numbers, round ones. More than 128 rows or columns are pooled,
+    the largest weight of each bin. Notes are small lines under the title.
     """
     values = matrix(weights)
     down, across = axis_labels(rows, values.shape[0], "row"), axis_labels(columns, values.shape[1], "column")
     height, width = (min(count, FINEST) * _cell(max(values.shape)) for count in values.shape)
-    top = (52 if title else 20) + 18 * len(notes) + (room(across) if across.values is None else 0)
-    box = Box(20 + room(down), top, max(width, 40), max(height, 40))
-    parts = weights_panel(values, down, across, box)
+    lying = room(across) - 4
+    if across.values is None and lying > width / len(across.texts) and lying <= WIDEST and lying * len(across.texts) <= 640:
+        width = lying * len(across.texts)  # a little wider, and names need not stand
+    marks = marks or Marks()
+    top = (52 if title else 20) + 18 * len(notes) + labels_height(across, width)
+    box = Box(20 + room(down) + STRIP * bool(marks.row_colors), top, max(width, 40), max(height, 40))
+    parts = weights_panel(values, down, across, box, marks, signed=signed, span=span)
+    legend, bottom = class_legend(marks.legend, box.bottom + 40, 640) if marks.legend else ([], box.bottom + 20)
     wide = max([240, *(7 * display_text.columns(display_text.fit(note, 120)) + 40 for note in notes), box.right + 84])
-    return document(wide, box.bottom + 44, title or "attention weights", *heading(title, notes, 120), *parts)
+    wide = max(wide, 660 if marks.legend else 0) + 40 * bool(marks.beside)
+    return document(wide, bottom + 24, title or "attention weights", *heading(title, notes, 120), *parts, *legend)
 
 
 def _cell(longer_side: int) -> float:
@@ -151,11 +191,39 @@ def _cell(longer_side: int) -> float:
 
 
 def _terminal(figure: Figure, screen: Screen) -> str:
-    return terminal(figure.weights, rows=figure.rows, columns=figure.columns, color=screen.color, width=screen.width)
+    return terminal(
+        figure.weights,
+        rows=figure.rows,
+        columns=figure.columns,
+        color=screen.color,
+        width=screen.width,
+        signed=figure.signed,
+        beside=figure.percents(figure.queries),
+        span=figure.span,
+    )
 
 
 def _svg(figure: Figure) -> str:
-    return svg(figure.weights, rows=figure.rows, columns=figure.columns, title=figure.title, notes=figure.notes)
+    queries, keys = figure.queries, figure.keys
+    palette = colors.class_colors([*(queries.classes or ()), *(keys.classes or ())])
+    marks = Marks(
+        frozenset(queries.unknown),
+        frozenset(keys.unknown),
+        figure.percents(queries),
+        [palette[name] for name in queries.classes or ()],
+        [palette[name] for name in keys.classes or ()],
+        palette,
+    )
+    return svg(
+        figure.weights,
+        rows=figure.rows,
+        columns=figure.columns,
+        title=figure.title,
+        notes=figure.notes,
+        marks=marks,
+        signed=figure.signed,
+        span=figure.span,
+    )
 
 
 DRAWING = Drawing(name="heatmap", fits=lambda scene, look: look.places is None, terminal=_terminal, svg=_svg, axes=AXES)

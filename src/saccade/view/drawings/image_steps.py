@@ -1,13 +1,13 @@
 """An image once for each written word, bright where the weights of the word are (Xu et al. 2015, figures 2 and 3)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from saccade.view.drawings.bars import written
 from saccade.view.drawings.figure import Drawing, Figure, has_one_query, image_and_grid
-from saccade.view.output import display_text
+from saccade.view.drawings.lines import padded, table
 from saccade.view.output.embedded_images import Pixels, address, image, resized, sizes, smoothed
 from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen, half_blocks
@@ -19,7 +19,7 @@ MOST = 60  # words that are drawn
 WIDE, SIDE, APART, WORD = 760.0, 128.0, 16.0, 24.0  # of the drawing; an image's longer side; between images; a word's line
 FINER = 2  # pixels of an image for each that is shown
 DARK, COVER = (24, 16, 44), 0.76  # what hides a place of weight 0, and how much of it
-COLUMNS, CELLS = 18, 3  # of an image in the terminal; cells that the terminal's table lists for each word
+COLUMNS = 18  # of an image in the terminal
 MEANING = "brightness: the weight, divided by the largest of its word, which is under the image"
 
 
@@ -48,7 +48,7 @@ def svg(figure: Figure) -> str:
     """Small multiples: the plain image, then one image for each word, the word above and its largest weight below."""
     picture, _ = image_and_grid(figure.scene, figure.look)
     wide, high = sizes(picture, SIDE)
-    words, most = ["", *figure.names(figure.queries)[:MOST]], ["", *map(written, figure.weights.max(axis=1).tolist())]
+    words, most = ["", *figure.written_names()[:MOST]], ["", *map(written, figure.weights.max(axis=1).tolist())]
     notes = [*figure.notes, *_left_out(figure), MEANING]
     columns, top = int((WIDE - 40 + APART) / (SIDE + APART)), 56.0 + 18 * len(notes)
     down = WORD + high + 16 + APART
@@ -84,36 +84,30 @@ def terminal(figure: Figure, screen: Screen) -> str:
 def _images(figure: Figure, screen: Screen) -> Iterator[str]:
     picture, _ = image_and_grid(figure.scene, figure.look)
     across, down = (round(size) for size in sizes(picture, min(COLUMNS, screen.width)))
-    words = ["", *figure.names(figure.queries)[:MOST]]
+    words = ["", *figure.written_names()[:MOST]]
     drawn = [half_blocks(pixels) for pixels in lit_images(figure, down + down % 2, across)]
     fitting = max(1, (screen.width + 2) // (across + 2))
     for start in range(0, len(words), fitting):
         here = slice(start, start + fitting)
-        yield "  ".join(_padded(screen.fit(word, across), across) for word in words[here])
+        yield "  ".join(padded(screen.fit(word, across), across) for word in words[here])
         yield from ("  ".join(lines) for lines in zip(*drawn[here], strict=True))
 
 
-def _padded(word: str, width: int) -> str:
-    return word + " " * (width - display_text.columns(word))
-
-
 def _table(figure: Figure, screen: Screen) -> Iterator[str]:
-    words = [screen.fit(word, screen.width // 4) for word in figure.names(figure.queries)[:MOST]]
-    cells, width = figure.names(figure.keys, numbered=True), max(map(display_text.columns, words))
     yield screen.fit("heaviest cells of each word", screen.width)
-    for word, weights in zip(words, figure.weights, strict=False):
-        yield screen.fit(f"{_padded(word, width)}  {_heaviest(cells, weights)}", screen.width)
-
-
-def _heaviest(cells: Sequence[str], weights: Floats) -> str:
-    order = np.argsort(-weights, kind="stable")[:CELLS].tolist()
-    return "   ".join(f"{written(float(weights[place]))} at {cells[place]}" for place in order)
+    yield from table(figure, screen, MOST)
 
 
 def _fits(scene: Scene, look: Look) -> bool:
     keys = scene.axes[look.keys]
     tiles = keys.image is None and has_one_query(scene, look)  # these are an overlay
-    return look.places is None and keys.grid is not None and keys.whole_image() is not None and not tiles
+    return (
+        look.kind != "attribution"
+        and look.places is None
+        and keys.grid is not None
+        and keys.whole_image() is not None
+        and not tiles
+    )
 
 
 def _page(scene: Scene, look: Look) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from saccade.view.output import colors
 from saccade.view.output.display_text import columns
 from saccade.view.output.screen import Screen
 from saccade.view.output.svg import INK, PAPER, QUIET, circle, document, element, segments, text
-from saccade.view.output.svg_layout import SMALL, heading
+from saccade.view.output.svg_layout import SMALL, class_legend, heading
 
 MOST = 40  # neighbors that are drawn, the heaviest first
 RADIUS, THICKEST = 170.0, 10.0
@@ -23,8 +23,16 @@ def terminal(names: Sequence[str], weights: Sequence[float], screen: Screen) -> 
     return "\n".join([listed, *bars.left_out(len(names), len(order), "neighbors")])
 
 
-def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Sequence[str] = ()) -> str:
-    """The first name is the node's own, with the weight that it gave itself; the others stand around it."""
+def svg(
+    names: Sequence[str],
+    weights: Sequence[float],
+    title: str,
+    notes: Sequence[str] = (),
+    classes: Sequence[str] | None = None,
+) -> str:
+    """The first name is the node's own, with the weight that it gave itself; the others stand around it, by class."""
+    palette = colors.class_colors(classes or ())
+    fills = [palette[name] for name in classes] if classes else [QUIET] * len(names)
     order = sorted(range(1, len(names)), key=lambda place: -weights[place])[:MOST]
     notes = [*notes, *bars.left_out(len(names) - 1, len(order), "neighbors")]
     wide, top = 760.0, 60.0 + 18 * len(notes)
@@ -35,14 +43,18 @@ def svg(names: Sequence[str], weights: Sequence[float], title: str, notes: Seque
         end, share = (x + RADIUS * right, y + RADIUS * down), weights[place] / most
         stroke = colors.hexadecimal(colors.ramp(0.85 * (1 - share)))
         lines.append(segments([(x, y, *end)], {"stroke": stroke, "stroke-width": 0.5 + THICKEST * share}))
-        places += _neighbor(names[place], weights[place], *end, 1 if right > 0 else -1)
+        places += _neighbor(names[place], weights[place], *end, 1 if right > 0 else -1, fills[place])
     half, within = 8 + 4.0 * max(columns(names[0]), 12), {"text-anchor": "middle", "fill": PAPER}
     middle = [
-        element("rect", {"x": x - half, "y": y - 21, "width": 2 * half, "height": 42, "rx": 8, "fill": INK}),
+        element(
+            "rect",
+            {"x": x - half, "y": y - 21, "width": 2 * half, "height": 42, "rx": 8, "fill": fills[0] if classes else INK},
+        ),
         text(names[0], x, y - 3, {**within, "font-weight": 600}),
         text(f"itself {weights[0]:.3f}", x, y + 13, {**SMALL, **within}),
     ]
-    return document(wide, y + RADIUS + 60, title, *heading(title, notes), *lines, *places, *middle)
+    legend, bottom = class_legend(palette, y + RADIUS + 56, wide - 20)
+    return document(wide, bottom + (20 if palette else 4), title, *heading(title, notes), *lines, *places, *middle, *legend)
 
 
 def ring(count: int) -> list[tuple[float, float]]:
@@ -53,20 +65,26 @@ def ring(count: int) -> list[tuple[float, float]]:
     return [(side * math.sqrt(1 - y * y), y) for side, half in ((1, down), (-1, up)) for y in half]
 
 
-def _neighbor(name: str, weight: float, x: float, y: float, side: int) -> list[str]:
+def _neighbor(name: str, weight: float, x: float, y: float, side: int, fill: str) -> list[str]:
     """A dot with its name and weight, written away from the middle."""
     beside = {"text-anchor": "start" if side > 0 else "end", "font-size": 11}
-    return [circle(x, y, 6, {"fill": QUIET}), text(f"{name} {weight:.3f}", x + 12 * side, y + 4, beside, longest=36)]
+    return [circle(x, y, 6, {"fill": fill}), text(f"{name} {weight:.3f}", x + 12 * side, y + 4, beside, longest=36)]
 
 
 def _names(figure: Figure) -> list[str]:
     return figure.names(figure.keys)
 
 
+def _listed(figure: Figure) -> list[str]:
+    """The neighbors' names with their classes."""
+    names, classes = _names(figure), figure.keys.classes
+    return names if classes is None else [f"{name} ({own})" for name, own in zip(names, classes, strict=True)]
+
+
 DRAWING = Drawing(
     name="neighborhood",
-    fits=one_query_at("neighbors"),
-    terminal=lambda figure, screen: terminal(_names(figure), figure.row, screen),
-    svg=lambda figure: svg(_names(figure), figure.row, figure.title, figure.notes),
+    fits=lambda scene, look: one_query_at("neighbors")(scene, look) and look.kind != "attribution",
+    terminal=lambda figure, screen: terminal(_listed(figure), figure.row, screen),
+    svg=lambda figure: svg(_names(figure), figure.row, figure.title, figure.notes, figure.keys.classes),
     page=lambda scene, look: {"most": MOST},
 )

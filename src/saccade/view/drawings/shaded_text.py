@@ -5,7 +5,7 @@ weight, and its words are shaded by their weight times the square root of the se
 little weight stay pale. Shades begin at 0, so that equal weights look equal.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from textwrap import wrap
@@ -15,16 +15,15 @@ import numpy as np
 
 from saccade.view.drawings.figure import Drawing, Figure, one_query_at
 from saccade.view.output import display_text
-from saccade.view.output.colors import SENTENCE, WORD, hexadecimal, tint
+from saccade.view.output.colors import ABOVE, BELOW, SENTENCE, WORD, hexadecimal, tint
 from saccade.view.output.scales import Integers
 from saccade.view.output.screen import Color, Screen, painted
-from saccade.view.output.svg import INK, document, element, text
+from saccade.view.output.svg import DOTTED, INK, document, element, text
 from saccade.view.output.svg_layout import SMALL, heading
 from saccade.view.trace import Look, Scene, matrix
 
 WIDE, LINE, LETTER = 720, 26, 7.4  # of the drawing: its width, a line's height, a column of text
 LONGEST = 60  # columns of a word
-ALIKE = 1.5  # weights are nearly equal where the largest is less than this times their mean
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,14 @@ class Sentence:
     words: Sequence[str]
     weights: Sequence[float]
     weight: float | None = None
+    signed: bool = False
+    "Whether weights below 0 have a shade, too, of another color."
+    unknown: Collection[int] = ()
 
     def shades(self) -> list[float]:
-        """How dark each word is, before all are divided by the largest; not below 0."""
+        """How dark each word is, before all are divided by the largest; not below 0 unless signed."""
         factor = 1.0 if self.weight is None else sqrt(max(self.weight, 0.0))
-        return [max(weight, 0.0) * factor for weight in self.weights]
+        return [(weight if self.signed else max(weight, 0.0)) * factor for weight in self.weights]
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,18 @@ class Placed:
     column: int
     sentence: int | None
     "The number of the sentence that it begins."
+    signed: bool
+    unknown: bool
+
+    @property
+    def shade(self) -> Color:
+        """What the word stands on."""
+        return tint(abs(self.share), WORD if not self.signed else ABOVE if self.share > 0 else BELOW)
 
 
 def placed(sentences: Sequence[Sentence], width: int, indent: int) -> Iterator[Placed]:
     """Every word with its position in lines of `width` columns; a sentence begins a line, even one without words."""
-    most = max([0.0, *(shade for sentence in sentences for shade in sentence.shades())]) or 1.0
+    most = max([0.0, *(abs(shade) for sentence in sentences for shade in sentence.shades())]) or 1.0
     line, column = -1, width
     for number, sentence in enumerate(sentences):
         shaded = list(zip(sentence.words, sentence.shades(), strict=True)) or [("", 0.0)]
@@ -64,7 +73,8 @@ def placed(sentences: Sequence[Sentence], width: int, indent: int) -> Iterator[P
             size = display_text.columns(shown)
             if column + size > width or place == 0:
                 line, column = line + 1, indent
-            yield Placed(shown, shade / most, line, column, number if place == 0 else None)
+            begins, unknown = number if place == 0 else None, place in sentence.unknown
+            yield Placed(shown, shade / most, line, column, begins, sentence.signed, unknown)
             column += size + 1
 
 
@@ -99,15 +109,15 @@ def _row(line: Sequence[Placed], shares: Sequence[float], screen: Screen) -> lis
     for one in line:
         gap, size = " " * (one.column - at), display_text.columns(one.word)
         word = screen.fit(one.word, LONGEST)
-        above += gap + (_tinted(word, one.share, WORD) if screen.color else word)
-        below += gap + _shade(one.share, screen) * size
+        above += gap + (_tinted(word, one.shade) if screen.color else word)
+        below += gap + ("-" if one.share < -0.2 else _shade(abs(one.share), screen)) * size
         at = one.column + size
     return [above] if screen.color else [above, below]
 
 
 def _mark(share: float, screen: Screen) -> str:
     """Two columns that show the weight of a sentence."""
-    return (_tinted("  ", share, SENTENCE) if screen.color else _shade(share, screen) * 2) + " "
+    return (_tinted("  ", tint(share, SENTENCE)) if screen.color else _shade(share, screen) * 2) + " "
 
 
 def _shade(share: float, screen: Screen) -> str:
@@ -115,8 +125,8 @@ def _shade(share: float, screen: Screen) -> str:
     return shades[min(int(share * len(shades)), len(shades) - 1)]
 
 
-def _tinted(word: str, share: float, color: Color) -> str:
-    return painted(painted(word, (27, 31, 42)).removesuffix("\x1b[0m"), tint(share, color), background=True)
+def _tinted(word: str, color: Color) -> str:
+    return painted(painted(word, (27, 31, 42)).removesuffix("\x1b[0m"), color, background=True)
 
 
 def legend(sentences: Sequence[Sentence], root: str = "√") -> list[str]:
@@ -124,8 +134,8 @@ def legend(sentences: Sequence[Sentence], root: str = "√") -> list[str]:
     weights = [weight for sentence in sentences for weight in sentence.weights]
     lines = [f"{len(weights)} words; largest weight {max(weights, default=0.0):.2g}"]
     known = [sentence.weight for sentence in sentences if sentence.weight is not None]
-    if len(sentences) == 1 and len(weights) > 1 and max(weights) * len(weights) < ALIKE * sum(weights):
-        lines[0] += ", all nearly equal"
+    if any(sentence.signed for sentence in sentences):
+        lines[0] += f", smallest {min(weights, default=0.0):.2g}; red: raised the output, blue: lowered it"
     if known:
         lines[0] += f", of a sentence {max(known):.2g}"
         lines.append(f"Mark: the sentence's weight. Shade: the word's weight times {root}(its sentence's).")
@@ -149,8 +159,9 @@ def svg(sentences: Sequence[Sentence], title: str, notes: Sequence[str] = ()) ->
             parts.append(element("rect", {**mark, "fill": hexadecimal(tint(shares[one.sentence], SENTENCE))}))
         if one.word:
             ground = {"x": x - 3, "y": y, "width": size + 5, "height": LINE - 6}
-            parts.append(element("rect", {**ground, "fill": hexadecimal(tint(one.share))}))
-            parts.append(text(one.word, x + size / 2, y + 14, {"text-anchor": "middle", "fill": INK}, longest=LONGEST))
+            parts.append(element("rect", {**ground, "fill": hexadecimal(one.shade)}))
+            style = {"text-anchor": "middle", "fill": INK, **(DOTTED if one.unknown else {})}
+            parts.append(text(one.word, x + size / 2, y + 14, style, longest=LONGEST))
     bottom = top + (max((one.line for one in words), default=0) + 1) * LINE + 16
     meaning = legend(sentences)
     parts += [text(line, 20, bottom + 18 * number, SMALL, longest=110) for number, line in enumerate(meaning)]
@@ -192,12 +203,14 @@ def sentences(figure: Figure) -> list[Sentence]:
     names, listed = figure.names(figure.keys), []
     for number, row in enumerate(figure.weights):
         places = np.flatnonzero(whose == number).tolist()
-        listed.append(Sentence([names[place] for place in places], row[places].tolist(), own[number]))
+        unknown = [index for index, place in enumerate(places) if place in figure.keys.unknown]
+        weights = row[places].tolist()
+        listed.append(Sentence([names[place] for place in places], weights, own[number], figure.signed, unknown))
     return listed
 
 
 def _one_sentence(figure: Figure) -> list[Sentence]:
-    return [Sentence(figure.names(figure.keys), figure.row)]
+    return [Sentence(figure.names(figure.keys), figure.row, None, figure.signed, figure.keys.unknown)]
 
 
 def _is_document(scene: Scene, look: Look) -> bool:

@@ -1,4 +1,7 @@
-"""The colors of every drawing: a ramp from dark indigo to yellow of rising lightness, and colors for lines side by side."""
+"""The colors of every drawing: a ramp of rising lightness, one for signed numbers, and colors for things side by side."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +23,11 @@ ANCHORS = np.array(
     ],
     dtype=np.float64,
 )
+# Below 0 blue, above 0 red, both darker the farther they are: for what is no attention (`attribution`).
+SIGNED = np.array(
+    [(17, 66, 133), (65, 131, 192), (158, 198, 226), (245, 245, 247), (244, 182, 150), (211, 94, 75), (130, 16, 38)]
+)
+BELOW, ABOVE = SIGNED[1], SIGNED[-2]
 PAPER, WORD, SENTENCE = (
     (251, 251, 253),
     (255, 176, 59),
@@ -31,12 +39,12 @@ MISSING = (150, 150, 150)  # a cell that is not a number: gray, which the ramp n
 DISTINCT = ("#1f4fc0", "#ee7b1c", "#0b6e5a", "#d9599f", "#644a00", "#45a5cc", "#5b3fb5", "#8f9330")
 
 
-def ramp(unit: ArrayLike) -> NDArray[np.uint8]:
+def ramp(unit: ArrayLike, anchors: NDArray[Any] = ANCHORS) -> NDArray[np.uint8]:
     """Colors (…, 3) for numbers between 0 and 1; numbers outside take the nearest end, NaN is gray."""
     values = np.asarray(unit, dtype=np.float64)
     missing = np.isnan(values)
-    place = np.where(missing, 0.0, np.clip(values, 0.0, 1.0)) * (len(ANCHORS) - 1)
-    channels = [np.interp(place, np.arange(len(ANCHORS)), channel) for channel in ANCHORS.T]
+    place = np.where(missing, 0.0, np.clip(values, 0.0, 1.0)) * (len(anchors) - 1)
+    channels = [np.interp(place, np.arange(len(anchors)), channel) for channel in anchors.T]
     mixed = np.stack(channels, axis=-1).round()
     return np.where(missing[..., None], np.array(MISSING), mixed).astype(np.uint8)
 
@@ -45,6 +53,12 @@ def tint(share: float, color: ArrayLike = WORD) -> NDArray[np.uint8]:
     """From paper (0) to this color (1): the shade of a word, a bar or a frame."""
     mixed = np.array(PAPER) + (np.asarray(color) - np.array(PAPER)) * min(max(share, 0.0), 1.0)
     return np.asarray(mixed.round(), dtype=np.uint8)
+
+
+def class_colors(classes: Sequence[str]) -> dict[str, str]:
+    """A color for each class, in the order of their names; those that are too many for colors of their own share gray."""
+    names = sorted(set(classes))
+    return {name: DISTINCT[number] if number < len(DISTINCT) else hexadecimal(MISSING) for number, name in enumerate(names)}
 
 
 def hexadecimal(color: ArrayLike) -> str:

@@ -33,6 +33,12 @@ def place_name(text: str, *, blank: str = "␣") -> str:
     return blank * before + inner + blank * after
 
 
+def percent(probability: float) -> str:
+    """A probability for people; only what is certain is called 100%, and only what is impossible 0%."""
+    between = 0.01 <= probability <= 0.99 or probability in (0.0, 1.0)
+    return f"{probability:.0%}" if between else "<1%" if probability < 0.5 else ">99%"
+
+
 def clusters(text: str) -> list[str]:
     """The text in pieces that stay together: a letter with the marks that stand on it."""
     pieces: list[str] = []

@@ -56,6 +56,8 @@ class Pen:
             case "g":
                 for child in element:
                     self.draw(child, own)
+            case "svg":
+                self._nested(element, own)
             case "rect":
                 self._rectangle(own)
             case "path":
@@ -69,7 +71,14 @@ class Pen:
             case "title":
                 pass  # for readers aloud
             case other:
-                raise ValueError(f"expected g, rect, path, circle, text, image or title, got {other}")
+                raise ValueError(f"expected g, svg, rect, path, circle, text, image or title, got {other}")
+
+    def _nested(self, element: ElementTree.Element, own: Attributes) -> None:
+        """A drawing inside another."""
+        inner = Pen(float(own["width"]), float(own["height"]), self.factor)
+        for child in element:
+            inner.draw(child, own)
+        self.image.paste(inner.image, (round(self._at(own, "x")), round(self._at(own, "y"))))
 
     def _at(self, own: Attributes, key: str) -> float:
         return float(own.get(key, 0)) * self.factor
@@ -123,6 +132,8 @@ class Pen:
 
     def _text(self, content: str, own: Attributes) -> None:
         mask = text_image(content, round(self._at(own, "font-size")), LONGEST)
+        if "text-decoration" in own:
+            _dots(mask, self.factor)
         x, y = self._at(own, "x"), self._at(own, "y")
         before = mask.width * BEFORE[own.get("text-anchor", "start")]
         base = mask.height * BASELINE
@@ -155,6 +166,13 @@ def text_image(text: str, size: int, room: int) -> Image.Image:
             _box(draw, x, height * BASELINE, width, size)
         x += width
     return mask
+
+
+def _dots(mask: Image.Image, factor: int) -> None:
+    """A dotted line under the text."""
+    draw, y, step = ImageDraw.Draw(mask), mask.height * BASELINE + 2 * factor, 3 * factor
+    for x in range(0, mask.width - factor, step):
+        draw.rectangle((x, y, x + 1.4 * factor, y + factor), fill=255)
 
 
 def _box(draw: ImageDraw.ImageDraw, x: float, base: float, width: int, size: int) -> None:

@@ -69,6 +69,11 @@ def kind_of(path: Path, kinds: Sequence[str]) -> str:
     return kind
 
 
+def numbered(target: Path, count: int) -> list[Path]:
+    """The path itself, or name-1, name-2 … where there are several files."""
+    return [target] if count == 1 else [target.with_stem(f"{target.stem}-{number}") for number in range(1, count + 1)]
+
+
 def _framed(drawing: str) -> str:
     """A page that shows one SVG drawing under its own title."""
     title = re.search(r"<title>(.*?)</title>", drawing)

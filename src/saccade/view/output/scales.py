@@ -35,6 +35,12 @@ def limits(*arrays: Floats) -> tuple[float, float] | None:
     return (float(numbers.min()), float(numbers.max())) if numbers.size else None
 
 
+def symmetric(span: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The span of signed numbers: as far below 0 as above, so that 0 is in the middle of its colors."""
+    most = max(map(abs, span)) if span else 0.0
+    return (-most, most) if most else span
+
+
 def padded(span: tuple[float, float] | None, share: float = 0.05) -> tuple[float, float]:
     """The span with a margin at both ends; a span of one number (or none) is widened, so that it can be drawn."""
     low, high = span or (0.0, 1.0)
@@ -48,8 +54,11 @@ def bins(count: int, most: int) -> Integers:
     return np.arange(wanted) * count // wanted
 
 
-def pool(values: Floats, rows: Integers, columns: Integers) -> Floats:
-    """The largest cell of each bin, so that a thin bright line survives; a NaN is never hidden."""
+def pool(values: Floats, rows: Integers, columns: Integers, *, signed: bool = False) -> Floats:
+    """The largest cell of each bin (with `signed`, the farthest from 0), so that a thin line survives; a NaN, too."""
+    if signed:
+        above, below = pool(values, rows, columns), -pool(-values, rows, columns)
+        return np.where(np.abs(below) > np.abs(above), below, above)
     return np.asarray(np.maximum.reduceat(np.maximum.reduceat(values, rows, axis=0), columns, axis=1))
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+from numpy.typing import NDArray
 
 from saccade.view.output import colors
 from saccade.view.output.display_text import fit
@@ -12,7 +14,9 @@ from saccade.view.output.scales import Floats
 
 FONT = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Verdana, sans-serif"
 PAPER, INK, QUIET, FAINT = "#fbfbfd", "#1b1f2a", "#596070", "#e3e6ec"
-LEVELS = 96  # distinct colors of a heat map: finer than the eye separates, few enough that cells share paths
+LEVELS = 97  # distinct colors of a heat map: finer than the eye separates, few enough that cells share paths
+
+DOTTED = {"text-decoration": "underline dotted"}  # a token that is unknown to the tokenizer
 
 Attributes = Mapping[str, str | float]
 
@@ -83,7 +87,7 @@ def circle(x: float, y: float, radius: float, attributes: Attributes) -> str:
     return element("circle", {"cx": x, "cy": y, "r": radius, **attributes})
 
 
-def cells(unit: Floats, x: float, y: float, width: float, height: float) -> str:
+def cells(unit: Floats, x: float, y: float, width: float, height: float, anchors: NDArray[Any] = colors.ANCHORS) -> str:
     """A matrix of numbers between 0 and 1 as colored cells filling a rectangle: one path for each color."""
     rows, columns = unit.shape
     steps: dict[float, list[str]] = {}
@@ -93,10 +97,10 @@ def cells(unit: Floats, x: float, y: float, width: float, height: float) -> str:
             size = len(list(run))
             steps.setdefault(level, []).append(f"M{column} {row}h{size}v1h-{size}z")
             column += size
-    paths = (element("path", {"d": "".join(steps[level]), "fill": _fill(level)}) for level in sorted(steps))
+    paths = (element("path", {"d": "".join(steps[level]), "fill": _fill(level, anchors)}) for level in sorted(steps))
     place = f"translate({_written(x)} {_written(y)}) scale({width / columns:.5f} {height / rows:.5f})"
     return group({"transform": place, "shape-rendering": "crispEdges"}, *paths)
 
 
-def _fill(level: float) -> str:
-    return colors.hexadecimal(colors.ramp(np.nan if level < 0 else level / (LEVELS - 1)))
+def _fill(level: float, anchors: NDArray[Any]) -> str:
+    return colors.hexadecimal(colors.ramp(np.nan if level < 0 else level / (LEVELS - 1), anchors))

@@ -1,17 +1,20 @@
 """Parts of an SVG figure: a box, numbered axes with a grid, and a matrix of cells with its labels and color bar."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from saccade.view.output import display_text
+from saccade.view.output import colors, display_text
 from saccade.view.output.axis_labels import AxisLabels
-from saccade.view.output.scales import Floats, LinearScale, bins, limits, pool
-from saccade.view.output.svg import FAINT, QUIET, Attributes, cells, group, segments, text
+from saccade.view.output.scales import Floats, LinearScale, bins, limits, pool, symmetric
+from saccade.view.output.svg import DOTTED, FAINT, QUIET, Attributes, cells, circle, element, group, segments, text
 
 FINEST = 128  # more rows or columns than this are pooled
 LONGEST_NAME = 18
+STRIP = 9  # pixels that the colors of classes take beside a matrix
 SMALL: Attributes = {"font-size": 11, "fill": QUIET}
 CENTERED: Attributes = {**SMALL, "text-anchor": "middle"}
 
@@ -70,42 +73,99 @@ def room(axis: AxisLabels) -> float:
     return 6.6 * max(display_text.columns(display_text.fit(name, LONGEST_NAME)) for name in axis.texts) + 10
 
 
-def weights_panel(values: Floats, down: AxisLabels, across: AxisLabels, box: Box) -> list[str]:
+def labels_height(across: AxisLabels, width: float) -> float:
+    """Pixels over a matrix of this width that the names of its columns take; numbers stand below it."""
+    return 0 if across.values is not None else 20 if _lie(across, width) else room(across)
+
+
+def _lie(across: AxisLabels, width: float) -> bool:
+    """Whether the names are short enough to be read from left to right, each over its column."""
+    return display_text.short(across.texts) or room(across) - 4 <= width / len(across.texts)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What else a matrix shows of its places: which are unknown, texts at the right of rows, and colors of classes."""
+
+    unknown_rows: Collection[int] = ()
+    unknown_columns: Collection[int] = ()
+    beside: Sequence[str] = ()
+    row_colors: Sequence[str] = ()
+    column_colors: Sequence[str] = ()
+    legend: Mapping[str, str] = field(default_factory=dict)
+
+
+def weights_panel(
+    values: Floats,
+    down: AxisLabels,
+    across: AxisLabels,
+    box: Box,
+    marks: Marks | None = None,
+    *,
+    signed: bool = False,
+    span: tuple[float, float] | None = None,
+) -> list[str]:
     """A matrix as colored cells, labels on its sides, and the color bar at its right."""
-    span = limits(values)
-    pooled = pool(values, bins(values.shape[0], FINEST), bins(values.shape[1], FINEST))
-    unit = LinearScale(*(span or (0.0, 1.0)))(pooled)
-    bar = Box(box.right + 14, box.y, 12, box.height)
+    span, marks = span or limits(values), marks or Marks()
+    span = symmetric(span) if signed else span
+    pooled = pool(values, bins(values.shape[0], FINEST), bins(values.shape[1], FINEST), signed=signed)
+    unit, anchors = LinearScale(*(span or (0.0, 1.0)))(pooled), colors.SIGNED if signed else colors.ANCHORS
+    bar = Box(box.right + (54 if marks.beside else 14), box.y, 12, box.height)
+    names = Box(box.x - STRIP * bool(marks.row_colors), box.y, box.width, box.height)
     return [
-        cells(unit, box.x, box.y, box.width, box.height),
-        row_labels(down, box),
-        column_labels(across, box),
-        *color_bar(span, bar),
+        cells(unit, box.x, box.y, box.width, box.height, anchors),
+        *_class_strips(marks, box),
+        *([row_labels(AxisLabels(list(marks.beside)), box, right=True)] if marks.beside else []),
+        row_labels(down, names, unknown=marks.unknown_rows),
+        column_labels(across, box, unknown=marks.unknown_columns),
+        *color_bar(span, bar, anchors),
         *([text("gray: NaN", box.right, box.bottom + 34, {**SMALL, "text-anchor": "end"})] * bool(np.isnan(unit).any())),
     ]
 
 
-def row_labels(axis: AxisLabels, box: Box) -> str:
-    """Labels at the left of a matrix."""
+def row_labels(axis: AxisLabels, box: Box, unknown: Collection[int] = (), *, right: bool = False) -> str:
+    """Labels at the left of a matrix, or at its right; those of unknown places are dotted."""
     scale = LinearScale(0, len(axis.texts), box.y, box.bottom)
-    marks = axis.marks(_count(axis, box.height, 40))
-    placed = [text(label, box.x - 6, float(scale(place)) + 4, longest=LONGEST_NAME) for place, label in marks]
-    return group({**SMALL, "text-anchor": "end"}, *placed)
+    x, marks = box.right + 6 if right else box.x - 6, axis.marks(_count(axis, box.height, 40))
+    placed = [
+        text(label, x, float(scale(place)) + 4, DOTTED if int(place) in unknown else None, longest=LONGEST_NAME)
+        for place, label in marks
+    ]
+    return group({**SMALL, "text-anchor": "start" if right else "end"}, *placed)
 
 
-def column_labels(axis: AxisLabels, box: Box) -> str:
-    """Labels of the columns: numbers under the matrix, names standing on it."""
+def column_labels(axis: AxisLabels, box: Box, unknown: Collection[int] = ()) -> str:
+    """Labels of the columns: numbers under the matrix, names over it, standing unless they are short."""
     scale = LinearScale(0, len(axis.texts), box.x, box.right)
-    marks = [(float(scale(place)), label) for place, label in axis.marks(_count(axis, box.width, 48))]
-    if axis.values is not None:
-        return group({**SMALL, "text-anchor": "middle"}, *(text(label, x, box.bottom + 16) for x, label in marks))
-    if display_text.short(axis.texts):
-        return group({**SMALL, "text-anchor": "middle"}, *(text(label, x, box.y - 6) for x, label in marks))
-    return group(SMALL, *(_standing(label, x + 4, box.y - 6) for x, label in marks))
+    marks = axis.marks(_count(axis, box.width, 48))
+    lying = axis.values is not None or _lie(axis, box.width)
+    y = box.bottom + 16 if axis.values is not None else box.y - 6
+    parts = []
+    for place, label in marks:
+        x = float(scale(place)) + (0 if lying else 4)
+        turn = {} if lying else {"transform": f"rotate(-90 {x:.2f} {y:.2f})"}
+        parts.append(text(label, x, y, {**turn, **(DOTTED if int(place) in unknown else {})}, longest=LONGEST_NAME))
+    return group(CENTERED if lying else SMALL, *parts)
 
 
-def _standing(label: str, x: float, y: float) -> str:
-    return text(label, x, y, {"transform": f"rotate(-90 {x:.2f} {y:.2f})"}, longest=LONGEST_NAME)
+def _class_strips(marks: Marks, box: Box) -> list[str]:
+    """A strip beside the rows, and one under the columns, in the colors of their classes."""
+    down, across = box.height / max(1, len(marks.row_colors)), box.width / max(1, len(marks.column_colors))
+    rows = [(box.x - STRIP, box.y + number * down, 5, down, fill) for number, fill in enumerate(marks.row_colors)]
+    rows += [(box.x + number * across, box.bottom + 3, across, 5, fill) for number, fill in enumerate(marks.column_colors)]
+    return [element("rect", {"x": x, "y": y, "width": w, "height": h, "fill": fill}) for x, y, w, h, fill in rows]
+
+
+def class_legend(palette: Mapping[str, str], y: float, wide: float) -> tuple[list[str], float]:
+    """A dot and the name of each class, in lines; and where the last line stands."""
+    parts, x = [], 20.0
+    for name, color in palette.items():
+        size = 22 + 6.6 * display_text.columns(display_text.fit(name, LONGEST_NAME * 2))
+        if x + size > wide and x > 20:
+            x, y = 20.0, y + 18
+        parts += [circle(x + 5, y - 4, 5, {"fill": color}), text(name, x + 15, y, SMALL, longest=LONGEST_NAME * 2)]
+        x += size + 12
+    return parts, y
 
 
 def _count(axis: AxisLabels, length: float, apart: float) -> int:
@@ -113,10 +173,10 @@ def _count(axis: AxisLabels, length: float, apart: float) -> int:
     return max(2, int(length / (apart if axis.values is not None else 11)))
 
 
-def color_bar(span: tuple[float, float] | None, box: Box) -> list[str]:
+def color_bar(span: tuple[float, float] | None, box: Box, anchors: NDArray[Any] = colors.ANCHORS) -> list[str]:
     """The ramp from the smallest number (bottom) to the largest, with round numbers beside it."""
     if span is None or span[0] == span[1]:
         return [text("all NaN" if span is None else f"all {span[0]:.3g}", box.x, box.y + 10, SMALL)]
     scale = LinearScale(*span, box.bottom, box.y)
     marks = [text(label, box.right + 5, place + 4) for place, label in scale.marks(max(2, int(box.height / 45)))]
-    return [cells(np.linspace(1, 0, 64)[:, None], box.x, box.y, box.width, box.height), group(SMALL, *marks)]
+    return [cells(np.linspace(1, 0, 65)[:, None], box.x, box.y, box.width, box.height, anchors), group(SMALL, *marks)]

@@ -1,6 +1,6 @@
 // The heat map on a canvas: tiles of 256 × 256 cells, drawn only where they can be seen, between sticky labeled axes.
 
-const TILE = 256, TILES_KEPT = 160, LARGEST_CELL = 36, CLOSEST = 56, FONT_SIZE = 12, AIR = 8;
+const TILE = 256, TILES_KEPT = 160, LARGEST_CELL = 36, WIDEST_CELL = 76, CLOSEST = 56, STRIP = 8, READABLE = 15, CLOSER = 3.5, FONT_SIZE = 12, AIR = 8;
 const FONT = `${FONT_SIZE}px ui-sans-serif, system-ui, -apple-system, "Segoe UI", "DejaVu Sans", Verdana, sans-serif`;
 
 const between = (value, low, high) => Math.max(low, Math.min(high, value));
@@ -17,26 +17,32 @@ class HeatMap {
     this.waiting = false;
   }
 
-  show(matrix, rows, columns) {
-    Object.assign(this, { matrix, labels: { rows, columns } });
+  // `axes` say what else is known of rows and columns: unknown tokens, probabilities, classes in colors of the palette.
+  show(matrix, rows, columns, axes) {
+    Object.assign(this, { matrix, axes, labels: { rows, columns } });
     this.tiles.clear();
     Object.assign(this, { zoom: 1, x: 0, y: 0 });
     this.resize();
+    // Few places: on a narrow screen begin so close that every name can be read.
+    const near = READABLE / Math.min(this.base.across, this.base.down);
+    if (near > 1 && near <= CLOSER) this.zoomBy(near, 0, 0);
   }
 
   // Sizes: the margins hold the labels, the stage the cells; the whole matrix fits at zoom 1.
   resize() {
     if (!this.matrix) return;
     const { rows, columns } = this.matrix, width = this.canvas.parentElement.clientWidth;
-    const widest = width < 480 ? 84 : 150;
-    this.left = Math.min(widest, this.longest(this.labels.rows)) + AIR;
+    const widest = width < 480 ? 104 : 150;
+    this.strip = this.axes.palette && this.axes.rows.classes ? STRIP : 0;
+    this.left = Math.min(widest, this.longest(this.labels.rows)) + AIR + this.strip;
+    this.right = this.axes.rows.percents ? this.longest(this.axes.rows.percents) + AIR : 0;
     const lying = this.longest(this.labels.columns);
-    const room = Math.max(40, width - this.left - 1), tallest = Math.max(220, innerHeight * 0.72);
-    this.upright = lying <= Math.min(LARGEST_CELL, room / columns) - 2 || lying <= 14;
+    const room = Math.max(40, width - this.left - this.right - 1), tallest = Math.max(220, innerHeight * 0.72);
+    this.upright = lying <= Math.min(WIDEST_CELL, room / columns) - 6 || lying <= 14;
     this.top = (this.upright ? FONT_SIZE + 4 : Math.min(110, lying)) + AIR;
     const high = tallest - this.top, even = Math.min(room / columns, high / rows, LARGEST_CELL);
     this.base = {
-      across: Math.min(room / columns, LARGEST_CELL, Math.max(even * 3, 14)),
+      across: Math.min(room / columns, Math.max(LARGEST_CELL, this.upright ? lying + 6 : 0), Math.max(even * 3, 14, this.upright ? lying + 6 : 0)),
       down: Math.min(high / rows, LARGEST_CELL, Math.max(even * 1.6, 14)),
     };
     this.width = Math.max(1, Math.min(room, this.base.across * columns));
@@ -160,7 +166,12 @@ class HeatMap {
       context.textAlign = "right";
       context.fillStyle = index === row || index === this.pinned ? ink : quiet;
       const y = this.top + (index + 0.5 - this.y) * this.down;
-      if (y > this.top && y < this.top + this.height) this.write(context, this.labels.rows[index], this.left - 6, y, this.left - 8);
+      if (y <= this.top || y >= this.top + this.height) continue;
+      const edge = this.left - 6 - this.strip;
+      const wide = this.write(context, this.labels.rows[index], edge, y, edge - 2);
+      if (this.axes.rows.unknown?.includes(index)) this.dots(context, edge - wide, y + FONT_SIZE / 2 + 1, wide);
+      context.textAlign = "left";
+      if (this.right) context.fillText(this.axes.rows.percents[index], this.left + this.width + 6, y);
     }
     const apart = this.upright ? Math.max(FONT_SIZE + 3, this.longest(this.labels.columns.slice(0, 400)) + 3) : FONT_SIZE + 3;
     for (const index of this.named(this.x, this.width, this.across, this.matrix.columns, apart, column)) {
@@ -171,9 +182,36 @@ class HeatMap {
       context.translate(x, this.top - 6);
       context.textAlign = this.upright ? "center" : "left";
       if (!this.upright) context.rotate(-Math.PI / 2);
-      this.write(context, this.labels.columns[index], 0, this.upright ? -FONT_SIZE / 2 : 0, this.upright ? Infinity : this.top - 8);
+      const wide = this.write(context, this.labels.columns[index], 0, this.upright ? -FONT_SIZE / 2 : 0, this.upright ? Infinity : this.top - 8);
+      if (this.axes.columns.unknown?.includes(index)) this.dots(context, this.upright ? -wide / 2 : 0, this.upright ? 2 : FONT_SIZE / 2 + 1, wide);
       context.restore();
     }
+    if (this.strip) this.drawClasses(context);
+  }
+
+  // A dotted line under a token that is unknown to the tokenizer.
+  dots(context, x, y, wide) {
+    context.save();
+    context.setLineDash([1.5, 2]);
+    context.strokeStyle = context.fillStyle;
+    context.lineWidth = 1.25;
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(x + wide, y);
+    context.stroke();
+    context.restore();
+  }
+
+  drawClasses(context) {
+    context.save();
+    context.beginPath();
+    context.rect(this.left - this.strip, this.top, this.strip, this.height);
+    context.clip();
+    this.axes.rows.classes.forEach((name, row) => {
+      context.fillStyle = this.axes.palette[name];
+      context.fillRect(this.left - this.strip, this.top + (row - this.y) * this.down, this.strip - 3, this.down);
+    });
+    context.restore();
   }
 
   // Which places of a side are named; beside the one that must be, its neighbors give way.
@@ -189,7 +227,9 @@ class HeatMap {
 
   write(context, label, x, y, room) {
     context.direction = "ltr";
-    context.fillText(this.cut(context, label, room), x, y);
+    const shown = this.cut(context, label, room);
+    context.fillText(shown, x, y);
+    return context.measureText(shown).width;
   }
 
   cut(context, label, room) {

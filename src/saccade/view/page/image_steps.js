@@ -16,7 +16,7 @@ function paintMask(mask, weights, look) {
   context.drawImage(cells, 0, 0, mask.width, mask.height);
 }
 
-function drawImageSteps({ look, matrix, names, rows, images }) {
+function drawImageSteps({ look, matrix, names, rows, images, axes }) {
   const source = images[look.images[0]], shown = Math.min(matrix.rows, look.most);
   const picture = (alt) => made("img", "", { alt, src: source, class: look.crisp ? "crisp" : "" });
   const masked = (alt) => {
@@ -35,7 +35,8 @@ function drawImageSteps({ look, matrix, names, rows, images }) {
   words.append(plain, ...Array.from({ length: shown }, (_, row) => {
     const weights = matrix.row(row), place = weights.indexOf(largest(weights)), small = masked("");
     const step = piece("figure", "", row, place, 1, weights[place]), name = made("figcaption");
-    name.append(made("bdi", rows[row]));
+    name.append(marked(made("bdi", rows[row]), axes.queries, row));
+    if (axes.queries.percents) name.append(" ", made("small", axes.queries.percents[row], { title: "probability" }));
     step.classList.add("step");
     step.setAttribute("aria-label", `${rows[row]}: ${number(weights[place])} at ${names[place]}`);
     paintMask(small.mask, weights, look);

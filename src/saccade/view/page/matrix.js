@@ -25,6 +25,7 @@ class Matrix {
     this.sum = sum;
     this.low = look.low;
     this.step = (look.high - look.low) / ((2 ** look.bits - 1) * heads.length);
+    this.signed = look.kind === "attribution";
     this.pooled = new Map();
     this.level();
   }
@@ -38,7 +39,11 @@ class Matrix {
     this.least = this.low + least * this.step;
     this.most = this.low + most * this.step;
     const levels = new Uint8Array(this.sum.length), factor = most > least ? 255 / (most - least) : 0;
-    for (let cell = 0; cell < levels.length; cell++) levels[cell] = factor ? (this.sum[cell] - least) * factor + 0.5 : 128;
+    if (this.signed) {  // 0 in the middle of the colors
+      this.most = Math.max(Math.abs(this.least), Math.abs(this.most));
+      this.least = -this.most;
+      for (let cell = 0; cell < levels.length; cell++) levels[cell] = 127.5 + (this.low + this.sum[cell] * this.step) / (this.most || 1) * 127.5;
+    } else for (let cell = 0; cell < levels.length; cell++) levels[cell] = factor ? (this.sum[cell] - least) * factor + 0.5 : 128;
     this.pooled.set("1/1", { levels, rows: this.rows, columns: this.columns });
   }
 
@@ -50,19 +55,19 @@ class Matrix {
     return Float64Array.from({ length: this.columns }, (_, column) => this.value(row, column));
   }
 
-  // The largest level of each block of cells, so that a thin bright line survives. Down and across are powers of two.
+  // The largest level of each block of cells (of signed ones, the farthest from 0), so that a thin line survives. Down and across are powers of two.
   pool(down, across) {
     const key = `${down}/${across}`;
     if (this.pooled.has(key)) return this.pooled.get(key);
     const finer = down >= across && down > 1 ? this.pool(down / 2, across) : this.pool(down, across / 2);
     const halves = down >= across && down > 1 ? [2, 1] : [1, 2];
     const rows = Math.ceil(finer.rows / halves[0]), columns = Math.ceil(finer.columns / halves[1]);
-    const levels = new Uint8Array(rows * columns);
+    const levels = new Uint8Array(rows * columns).fill(this.signed ? 128 : 0), far = (level) => (this.signed ? Math.abs(level - 128) : level);
     for (let row = 0; row < finer.rows; row++) {
       const from = row * finer.columns, to = (halves[0] === 2 ? row >> 1 : row) * columns, shift = halves[1] - 1;
       for (let column = 0; column < finer.columns; column++) {
         const place = to + (column >> shift), level = finer.levels[from + column];
-        if (level > levels[place]) levels[place] = level;
+        if (far(level) > far(levels[place])) levels[place] = level;
       }
     }
     const result = { levels, rows, columns };

@@ -1,31 +1,35 @@
 // A node among its neighbors: lines as thick as the weights, the node itself in the middle.
 
-const RING = { wide: 760, high: 380, radius: 165 }, LONG_NAME = 36;
+const NARROW = 520, ROW = 22;  // pixels: below, neighbors stand in a list beside the node; a line of it
 
-function drawNeighborhood({ look, matrix, names, kind }) {
-  const weights = matrix.row(0), most = mostOf(weights), x = RING.wide / 2, y = RING.high / 2;
+function drawNeighborhood({ look, matrix, names, kind, scene, axes }) {
+  const weights = matrix.row(0), most = mostOf(weights), wide = Math.min(760, Math.max(320, find("drawing").clientWidth)), listed = wide < NARROW;
   const others = [...weights.keys()].slice(1).sort((one, other) => weights[other] - weights[one]).slice(0, look.most);
-  const drawing = vector("svg", { class: "around", viewBox: `0 0 ${RING.wide} ${RING.high}`, role: "group", "aria-label": "A node among its neighbors" });
+  const radius = Math.min(165, wide / 2 - 150), high = listed ? (others.length + 3) * ROW : 2 * radius + 50, x = listed ? 24 : wide / 2, y = high / 2;
+  const room = Math.floor((listed ? wide - 112 : wide / 2 - radius - 14) / 6.2) - 7;
+  const drawing = vector("svg", { class: `around${listed ? " listed" : ""}`, viewBox: `0 0 ${wide} ${high}`, width: wide, role: "group", "aria-label": "A node among its neighbors" });
   const shaded = (element, place) => {
     element.style.setProperty("--share", shareOf(weights[place] / most));
     return element;
   };
   const node = (place, said, parts) => {
     const group = vector("g", { "data-row": 0, "data-column": place, role: "img", "aria-label": said });
+    if (axes.keys.classes) parts[0].style.fill = scene.palette[axes.keys.classes[place]];
     group.append(...parts);
     return group;
   };
-  const own = [vector("circle", { cx: x, cy: y, r: 16 }), vector("text", { x, y: y + 34 }, cutName(names[0]))];
-  const lines = [], nodes = [node(0, `${names[0]}, itself ${number(weights[0])}`, [...own, vector("text", { x, y: y + 50 }, `itself ${number(weights[0])}`)])];
-  ring(others.length).forEach(([right, down], index) => {
-    const place = others[index], said = `${cutName(names[place])} ${number(weights[place])}`, side = Math.sign(right);
-    const end = { x: x + RING.radius * right, y: y + RING.radius * down };
+  const itself = `itself ${number(weights[0])}`, under = listed ? { x: 0, y: 14, "text-anchor": "start" } : { x, y: y + 34 };
+  const own = [vector("circle", { cx: x, cy: y, r: 16 }), vector("text", under, cutName(names[0], 36)), vector("text", { ...under, y: under.y + 16 }, itself)];
+  const lines = [], nodes = [node(0, `${names[0]}, ${itself}`, own)];
+  (listed ? others.map(() => [1, 0]) : ring(others.length)).forEach(([right, down], index) => {
+    const place = others[index], said = `${cutName(names[place], room)} ${number(weights[place])}`, side = Math.sign(right);
+    const end = listed ? { x: 100, y: (index + 2.5) * ROW } : { x: x + radius * right, y: y + radius * down };
     const name = vector("text", { x: end.x + 12 * side, y: end.y + 4, "text-anchor": side > 0 ? "start" : "end" }, said);
     lines.push(shaded(vector("line", { x1: x, y1: y, x2: end.x, y2: end.y }), place));
     nodes.push(node(place, said, [vector("circle", { cx: end.x, cy: end.y, r: 6 }), name]));
   });
   drawing.append(...lines, ...nodes);
-  return { nodes: [drawing], meaning: [leftOut(weights, [0, ...others], kind)] };
+  return { nodes: [drawing], meaning: [leftOut(weights, [0, ...others], kind), scene.palette ? classLegend(scene.palette) : ""] };
 }
 
 // Places on a circle around 0, clockwise from the top: as many right as left, and names beside them never touch.
@@ -36,9 +40,9 @@ function ring(count) {
   return [...down.map((y) => [across(y), y]), ...up.map((y) => [-across(y), y])];
 }
 
-function cutName(name) {
+function cutName(name, room) {
   const letters = [...name];
-  return letters.length > LONG_NAME ? letters.slice(0, LONG_NAME - 1).join("") + "…" : name;
+  return letters.length > room ? letters.slice(0, room - 1).join("") + "…" : name;
 }
 
 DRAWINGS.neighborhood = { view: "neighbors", draw: drawNeighborhood };

@@ -76,6 +76,27 @@ function piece(tag, text, row, column, share, weight) {
   return element;
 }
 
+// What is known of a place beside its weight: an unknown token is dotted.
+function marked(element, axis, place) {
+  if (axis.unknown?.includes(place)) {
+    element.classList.add("unknown");
+    element.title = [element.title, "unknown to the tokenizer"].filter(Boolean).join(", ");
+  }
+  return element;
+}
+
+// A dot and the name of each class, in its color.
+function classLegend(palette) {
+  const legend = made("span", "", { class: "classes" });
+  legend.append(...Object.entries(palette).map(([name, color]) => {
+    const entry = made("span", "", { class: "class" }), dot = made("i", "", { "aria-hidden": "true" });
+    dot.style.backgroundColor = color;
+    entry.append(dot, made("bdi", name));
+    return entry;
+  }));
+  return legend;
+}
+
 const shareOf = (share) => Math.max(0, Math.min(1, share)).toFixed(3);
 const largest = (weights) => weights.reduce((one, other) => Math.max(one, other), -Infinity);
 const mostOf = (weights) => Math.max(0, largest(weights)) || 1;  // what a full shade is; never 0

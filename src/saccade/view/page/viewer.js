@@ -2,10 +2,10 @@
 
 const find = (id) => document.getElementById(id);
 const trace = JSON.parse(find("trace").textContent);
-const colors = ramp(trace.anchors);
-const map = new HeatMap(find("cells"), colors);
+const ramps = { plain: ramp(trace.anchors), signed: ramp(trace.signed) };
+const map = new HeatMap(find("cells"), ramps.plain);
 const JOINED = new Set(["characters", "letters", "bytes", "pieces", "tokens"]);  // written without spaces between
-const MOST_TEXT = 4000, TOP = 10, NEAR = 4;
+const MOST_TEXT = 4000, TOP = 10, NEAR = 4, MOST_NAMED = 12;
 const HELP = {
   path: "Point at a glimpse, or move with the Tab and arrow keys, to read its place.",
   drawn: "Point at a place, or move with the Tab and arrow keys, to read its weight.",
@@ -28,7 +28,7 @@ function named(label) {
 }
 
 function number(value) {
-  if (value === 0) return "0";
+  if (Math.abs(value) < 1e-12) return "0";  // no weight is stored so finely
   return Math.abs(value) < 0.001 || Math.abs(value) >= 1e5 ? value.toExponential(2) : value.toPrecision(3);
 }
 
@@ -36,18 +36,24 @@ const scene = () => trace.scenes[state.scene];
 const look = () => scene().looks[state.look];
 const axis = (which) => scene().axes[which];
 const isPath = () => map.matrix.columns === 0;  // of glimpses: it has no weights
-const drawn = () => state.view !== "heatmap" && look().drawing in DRAWINGS;
+const colors = () => (look().kind === "attribution" ? ramps.signed : ramps.plain);
+const shownAs = () => (look().views.includes(state.view) ? state.view : look().views[0]);
+const drawn = () => shownAs() in DRAWINGS;
+const firstLook = (looks) => Math.max(0, looks.findIndex((each) => each.kind !== "attribution"));
 const active = () => state.pinned ?? state.cursor?.row ?? 0;
 
 // The address names what is shown: #scene=2&look=…&head=1. Scenes count from 1, heads from 0.
-function readAddress() {
-  const words = new URLSearchParams(location.hash.slice(1));
+function readAddress(address = location.hash.slice(1)) {
+  const words = new URLSearchParams(address);
   const wanted = { look: words.get("look") ?? trace.first.look, head: words.get("head") ?? trace.first.head };
-  const place = Math.trunc(Number(words.get("scene") ?? 1)) - 1;
+  const place = Math.trunc(Number(words.get("scene") ?? trace.first.scene + 1)) - 1;
   state.scene = place >= 0 && place < trace.scenes.length ? place : 0;
-  state.look = Math.max(0, scene().looks.findIndex((each) => each.name === wanted.look));
+  const named = scene().looks.findIndex((each) => each.name === wanted.look);
+  state.look = named >= 0 ? named : firstLook(scene().looks);
+  state.why = words.has("scene") || words.has("look") ? "" : trace.first.why;
   const head = wanted.head === null || wanted.head === "" ? -1 : Number(wanted.head);
-  state.view = words.get("view") === "heatmap" && look().shape[1] ? "heatmap" : null;
+  const view = words.get("view") ?? trace.first.view;
+  state.view = look().views.includes(view) ? view : null;
   state.head = Number.isInteger(head) && head >= 0 && head < look().weights.length ? head : null;
 }
 
@@ -55,6 +61,7 @@ function writeAddress() {
   const words = new URLSearchParams({ scene: state.scene + 1, look: look().name });
   if (state.head !== null) words.set("head", state.head);
   if (state.view !== null) words.set("view", state.view);
+  if (trace.linked) parent.postMessage({ saccade: String(words) }, "*");
   try {
     history.replaceState(null, "", `#${words}`);
   } catch {
@@ -63,10 +70,10 @@ function writeAddress() {
 }
 
 function choose(change) {
-  Object.assign(state, { pinned: null, cursor: null }, change);
+  Object.assign(state, { pinned: null, cursor: null, why: "" }, change);
   if ("scene" in change) {
     const same = scene().looks.findIndex((each) => each.name === change.name);
-    Object.assign(state, { look: Math.max(0, same) });
+    Object.assign(state, { look: same >= 0 ? same : firstLook(scene().looks) });
   }
   if (state.head !== null && state.head >= look().weights.length) state.head = null;
   writeAddress();
@@ -96,20 +103,43 @@ function called(label, place) {
 function showStage() {
   find("drawn").hidden = !drawn();
   find("heatmap").hidden = find("texts").hidden = drawn();
+  const whole = drawn() && Boolean(DRAWINGS[shownAs()].whole);
+  showRemarks();
+  find("heads").classList.toggle("unseen", whole);
+  find("readout").hidden = find("help").hidden = whole;
   find("help").textContent = isPath() ? HELP.path : drawn() ? HELP.drawn + (map.matrix.rows > 1 ? HELP.pinned : "") : HELP.heatmap;
   find("pin").hidden = drawn() && map.matrix.rows === 1;
-  find("row").hidden = isPath();
-  find("work").classList.toggle("wide", drawn() && Boolean(DRAWINGS[look().drawing].wide));
+  find("row").hidden = isPath() || whole;
+  find("work").classList.toggle("wide", drawn() && Boolean(DRAWINGS[shownAs()].wide));
   if (!drawn()) Object.assign(state, { follow: null, tell: null });
   if (drawn()) return showDrawing();
   showLegend();
-  map.show(map.matrix, map.labels.rows, map.labels.columns);
+  const { queries, keys } = look();
+  map.colors = colors();
+  map.show(map.matrix, map.labels.rows, map.labels.columns, { rows: axis(queries), columns: axis(keys), palette: scene().palette });
+}
+
+// What must be said of the look itself, before it is read.
+function showRemarks() {
+  const { flat, remark } = look(), said = flat?.[state.head === null ? 0 : state.head + 1];
+  const unknown = [...new Set([look().queries, look().keys])].flatMap((which) => axis(which).unknown?.map((place) => named(axis(which).labels[place])) ?? []);
+  const lines = [remark, said && "nearly uniform: each row looks at everything alike", state.why];
+  const notes = lines.filter(Boolean).map((line) => made("span", line));
+  if (unknown.length) {
+    const note = made("span", "unknown to the tokenizer: ");
+    note.append(...[...new Set(unknown)].slice(0, MOST_NAMED).flatMap((name) => [made("bdi", name, { class: "unknown" }), " "]));
+    notes.push(note);
+  }
+  if (scene().palette && !drawn()) notes.push(classLegend(scene().palette));
+  find("remarks").replaceChildren(...notes);
 }
 
 function showDrawing() {
-  const { labels, kind } = axis(look().keys);
-  const { nodes, meaning, follow, tell } = DRAWINGS[look().drawing].draw({
-    look: look(), scene: scene(), head: state.head, matrix: map.matrix, names: map.labels.columns, labels, kind, colors, images: trace.images, rows: map.labels.rows,
+  const { labels, kind } = axis(look().keys), { queries, keys } = look();
+  const { nodes, meaning, follow, tell } = DRAWINGS[shownAs()].draw({
+    look: look(), scene: scene(), head: state.head, matrix: map.matrix, names: map.labels.columns, labels, kind, colors: colors(), ramps, images: trace.images, rows: map.labels.rows,
+    axes: { queries: axis(queries), keys: axis(keys) }, current: { look: state.look, head: state.head },
+    open: (index, head) => choose({ look: index, head, view: null }),
   });
   Object.assign(state, { follow, tell });
   pieces.show(nodes);
@@ -153,9 +183,9 @@ function showChoices() {
   const choices = heads > 1 ? [null, ...Array(heads).keys()] : [];
   find("heads").replaceChildren(legend, ...choices.map((head) => option("head", head ?? "mean", head === state.head, () => keepPlace({ head }))));
   find("heads").hidden = heads < 2;
-  const views = look().drawing in DRAWINGS && look().shape[1] ? [look().drawing, "heatmap"] : [];
+  const views = look().views.length > 1 ? look().views : [];
   find("views").replaceChildren(find("views").querySelector("legend"), ...views.map((view) => {
-    return option("view", DRAWINGS[view]?.view ?? "heat map", (view === "heatmap") === !drawn(), () => chooseView(view === "heatmap" ? view : null));
+    return option("view", DRAWINGS[view]?.view ?? "heat map", view === shownAs(), () => chooseView(view === views[0] ? null : view));
   }));
   find("views").hidden = !views.length;
   find("choices").hidden = heads < 2 && looks.length < 2 && !views.length;
@@ -190,10 +220,15 @@ function keepPlace(change) {
 }
 
 function showText(id, which, clickable) {
-  const { name, kind, labels } = axis(which), joined = JOINED.has(kind), line = find(id);
+  const { name, kind, labels, percents, probabilities } = axis(which), joined = JOINED.has(kind), line = find(id);
   find(`${id}-name`).textContent = name === kind ? name : `${name}, ${kind}`;
   const pieces = labels.slice(0, MOST_TEXT).flatMap((label, index) => {
-    const piece = made("i", joined ? label || "∅" : named(label), clickable ? { "data-row": index } : {});
+    const piece = marked(made("i", joined ? label || "∅" : named(label), clickable ? { "data-row": index } : {}), axis(which), index);
+    if (percents) {
+      piece.classList.add("probable");
+      piece.style.setProperty("--share", shareOf(probabilities[index]));
+      piece.title = [`probability ${percents[index]}`, piece.title].filter(Boolean).join(", ");
+    }
     return joined ? [piece] : [piece, " "];
   });
   line.replaceChildren(...pieces, labels.length > MOST_TEXT ? "…" : "");
@@ -203,7 +238,7 @@ function showText(id, which, clickable) {
 function showLegend() {
   find("low").textContent = number(map.matrix.least);
   find("high").textContent = number(map.matrix.most);
-  paintRamp(find("ramp"), colors);
+  paintRamp(find("ramp"), colors());
 }
 
 // What is pointed at: the map's frame, the line of text, the readout and the table follow, once a frame.
@@ -224,14 +259,16 @@ function point(cell) {
 
 function showRow() {
   const row = active();
-  state.follow?.(row);
+  state.follow?.(row, state.pinned !== null || state.cursor !== null);
   if (isPath()) return;
-  const weights = map.matrix.row(row), most = weights.reduce((one, other) => Math.max(one, other), 0);
+  const weights = map.matrix.row(row), signed = map.matrix.signed;
+  const most = weights.reduce((one, other) => Math.max(one, signed ? Math.abs(other) : other), 0);
   const style = getComputedStyle(document.documentElement);
-  const [mark, strength] = ["--mark", "--strength"].map((name) => style.getPropertyValue(name).trim());
+  const [mark, above, below, strength] = ["--mark", "--above", "--below", "--strength"].map((name) => style.getPropertyValue(name).trim());
   map.keysPieces.forEach((piece, index) => {
-    const share = most > 0 ? Math.max(0, weights[index] / most) : 0;
-    piece.style.backgroundColor = share > 0.05 ? `rgb(${mark} / ${(share * strength).toFixed(3)})` : "";
+    const share = most > 0 ? Math.max(0, (signed ? Math.abs(weights[index]) : weights[index]) / most) : 0;
+    const color = signed ? (weights[index] < 0 ? below : above) : mark;
+    piece.style.backgroundColor = share > 0.05 ? `rgb(${color} / ${(share * strength).toFixed(3)})` : "";
   });
   find("queries").querySelector(".here")?.classList.remove("here");
   map.queriesPieces[row]?.classList.add("here");
@@ -248,13 +285,14 @@ function scrolledTo(box, piece) {
 }
 
 function showTable(row, weights, most) {
-  const order = topOf(weights), labels = map.labels.columns;
-  find("row-title").replaceChildren(made("bdi", map.labels.rows[row]), " looked at");
+  const order = topOf(look().kind === "attribution" ? weights.map(Math.abs) : weights), labels = map.labels.columns;
+  find("row-title").replaceChildren(made("bdi", map.labels.rows[row]), chance(row), ` ${verb()}`);
   find("key-column").textContent = axis(look().keys).name;
   find("top").tBodies[0].replaceChildren(...order.map((key) => {
     const line = made("tr"), name = made("td"), bar = made("td"), length = made("span", "", { class: "length" });
     name.append(made("bdi", labels[key]), labels[key] === String(key) ? "" : made("span", key, { class: "place" }));
-    length.style.width = `${most > 0 ? Math.max(0, weights[key] / most * 100) : 0}%`;
+    length.style.width = `${most > 0 ? Math.max(0, Math.min(1, Math.abs(weights[key]) / most)) * 100 : 0}%`;
+    if (look().kind === "attribution") length.classList.add(weights[key] < 0 ? "below" : "above");
     bar.append(length);
     line.append(name, made("td", number(weights[key])), bar);
     return line;
@@ -279,6 +317,14 @@ function topOf(weights) {
   return best;
 }
 
+// The probability of a written token, behind its name.
+function chance(row) {
+  const percents = axis(look().queries).percents;
+  return percents ? made("span", ` (${percents[row]})`, { class: "quiet", title: "probability" }) : "";
+}
+
+const verb = () => (look().kind === "attribution" ? "moved by" : "looked at");
+
 function showReadout() {
   const cell = state.cursor, said = find("readout");
   if (!cell || cell.column === null) {
@@ -288,7 +334,7 @@ function showReadout() {
   }
   if (state.tell) return said.replaceChildren(...state.tell(cell.row));
   said.replaceChildren(
-    made("bdi", map.labels.rows[cell.row]), made("span", " looked at ", { class: "quiet" }),
+    made("bdi", map.labels.rows[cell.row]), chance(cell.row), made("span", ` ${verb()} `, { class: "quiet" }),
     made("bdi", map.labels.columns[cell.column]), made("span", " with ", { class: "quiet" }),
     made("b", number(map.matrix.value(cell.row, cell.column))),
     made("span", drawn() ? ` (place ${cell.column})` : ` (row ${cell.row}, column ${cell.column})`, { class: "quiet" }),
@@ -447,7 +493,15 @@ addEventListener("hashchange", () => {
   showAll();
 });
 
+if (trace.linked) addEventListener("message", ({ source, data }) => {
+  if (source !== parent || typeof data?.saccade !== "string") return;
+  Object.assign(state, { pinned: null, cursor: null });
+  readAddress(data.saccade);
+  showAll();
+});
+
 find("house").hidden = false;
+find("first").remove();
 readAddress();
 showAll();
 let width = map.canvas.parentElement.clientWidth;
