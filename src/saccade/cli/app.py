@@ -323,6 +323,12 @@ def export(
     call("exchanging.export", locals())
 
 
+@app.command("new-project")
+def new_project(path: Annotated[Path, Argument(help="A new directory", metavar="DIR")]) -> None:
+    """Write a small commented project to begin from: data sample, recipe, notebook: saccade new-project my-project."""
+    call("new_project.new_project", locals())
+
+
 @app.command()
 def systems(machine: Json = False) -> None:
     """List the systems: paper, what each reads, attends to and writes, its reader and its writer."""
