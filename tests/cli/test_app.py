@@ -25,6 +25,7 @@ WORDS = [
     "vectors b.txt --near a",
     "import dir --out runs/a",
     "export runs/a dir --format onnx",
+    "new-project dir",
     "systems",
     "recipes --json",
     "config dates",

@@ -43,8 +43,8 @@ def test_config_says_what_may_be_said(capsys: pytest.CaptureFixture[str]) -> Non
         'optimizer = "adam"  # adam | adamw | sgd | rmsprop; default\n',
         "learning_rate = 0.02  # number > 0; default: ",
         "dropout = ",
-        "# momentum = 0.9  # has no effect with train.optimizer=adam",
-        "# temperature = 1.0  # says nothing to search.method=beam\n",
+        "momentum = 0.9  # has no effect with train.optimizer=adam",
+        "temperature = 1.0  # says nothing to search.method=beam; default\n",
         "\nbeam = 4  # whole number > 0 and <= 1000; default\n",
     ):
         assert line in body

@@ -1,6 +1,7 @@
 """Translating line by line as lines come, in several languages, and comparing runs."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -58,10 +59,10 @@ def test_options_of_the_search_are_those_of_the_field(place: Path, capsys: pytes
     Path("in.txt").write_text("axa\nbyb\n")
     rows = here("translate run in.txt --beam 3 --n-best 3 --scores", capsys).out.splitlines()
     assert len(rows) == 6
-    scores = [float(row.split("\t")[0]) for row in rows]
-    assert all(score < 0 for score in scores)
+    scores = [float(row.split("%\t")[0]) / 100 for row in rows]
+    assert all(0 < score < 1 for score in scores)
     told = json.loads(here("translate run in.txt --beam 3 --n-best 3 --json", capsys).out.splitlines()[0])
-    assert [one["log_prob"] for one in told] == pytest.approx(scores[:3], abs=1e-3)
+    assert [math.exp(one["log_prob"]) for one in told] == pytest.approx(scores[:3], rel=0.05, abs=1e-4)
     greedy = here("translate run in.txt --beam 1", capsys).out
     assert greedy == here("predict run in.txt", capsys).out
     short = here("translate run in.txt --beam 3 --length-penalty 0", capsys)
@@ -182,7 +183,7 @@ def test_weights_of_8_bits(many: Path, capsys: pytest.CaptureFixture[str], monke
     lines = [here(f"translate many in.txt --to de --scores {option}", capsys).out for option in ("", "--int8")]
     assert lines[0].count("\n") == lines[1].count("\n") == 2
     assert lines[0] != lines[1]
-    plain, rounded = ([float(line.split("\t")[0]) for line in text.splitlines()] for text in lines)
+    plain, rounded = ([math.log(float(line.split("%\t")[0])) for line in text.splitlines()] for text in lines)
     assert rounded == pytest.approx(plain, abs=0.2)
     monkeypatch.setenv("SACCADE_KERNELS", "off")
     off = here("translate many in.txt --int8", capsys)

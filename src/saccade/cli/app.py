@@ -46,7 +46,7 @@ Split = Annotated[str | None, Option("--split", help="test, valid or train; else
 NBest = Annotated[int, Option("--n-best", min=1, help="Outputs for each input (and language), the best first.")]
 Beam = Annotated[int | None, Option("--beam", min=1, help="Hypotheses followed at once; 1 is greedy.")]
 Lengths = Annotated[bool, Flag("--lengths", help="Also score short and long inputs apart, with bars.")]
-Scores = Annotated[bool, Flag("--scores", help="Put the log-probability and a tab before each text.")]
+Scores = Annotated[bool, Flag("--scores", help="Put the probability and a tab before each text.")]
 Fresh = Annotated[bool, Flag("--fresh", help="Begin anew; a run that is there stays until the new one has a checkpoint.")]
 Which = Annotated[str | None, Option("--checkpoint", help="best, last, average or a step; else the best there is.")]
 Device = Annotated[str, Option("--device", help="Where to compute: auto, cpu, cuda, cuda:1, mps, xpu.")]
@@ -322,6 +322,12 @@ def export(
 ) -> None:
     """Write a Transformer for another runtime: saccade export runs/multi30k-de-en fast --format ct2."""
     call("exchanging.export", locals())
+
+
+@app.command("new-project")
+def new_project(path: Annotated[Path, Argument(help="A new directory", metavar="DIR")]) -> None:
+    """Write a small commented project to begin from: data sample, recipe, notebook: saccade new-project my-project."""
+    call("new_project.new_project", locals())
 
 
 @app.command()

@@ -98,9 +98,8 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
             if number == split > 0:
                 print("# Less often:")
             value, default = table[section][field], bare[section][field]
-            idle = _idle(settings, section, field) if value == default else ""
             told = "default" if value == default else f"default: {configs.word(default)}"
-            print(f"# {line}\n{'# ' if idle else ''}{field} = {configs.word(value)}  # {idle or f'{values}; {told}'}")
+            print(f"# {line}\n{field} = {configs.word(value)}  # {_idle(settings, section, field) or values}; {told}")
 
 
 def _heading(name: str, settings: Any, table: Mapping[str, Any]) -> list[str]:

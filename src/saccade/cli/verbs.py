@@ -195,7 +195,15 @@ def write(found: Sequence[Prediction], *, scores: bool, machine: bool, named: bo
     for one in found if not machine else ():
         # A line break inside a text would break the order of lines.
         text = one.text.replace("\n", " ").replace("\r", " ")
-        print("\t".join([one.group] * named + [f"{one.log_prob:.4f}"] * scores + [text]))
+        print("\t".join([one.group] * named + [_certainty(one)] * scores + [text]))
+
+
+def _certainty(one: Prediction) -> str:
+    """The probability in percent; that of nothing read, or of a number, is none."""
+    if not one.text or (one.values is not None and one.values.ndim == 0):
+        return "-"
+    percent = 100 * one.probability
+    return f"{percent:.2f}%" if percent >= 0.01 else f"{percent:.2g}%"
 
 
 def opened(file: str) -> AbstractContextManager[BinaryIO]:

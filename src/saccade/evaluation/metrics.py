@@ -33,8 +33,8 @@ class Metric:
         return value if self.higher else -value
 
 
-def _share(name: str, label: str) -> Metric:
-    return Metric(name, label, scale=100, digits=2, unit="%")
+def _share(name: str, label: str, *, higher: bool = True) -> Metric:
+    return Metric(name, label, higher=higher, scale=100, digits=2, unit="%")
 
 
 METRICS = {
@@ -54,7 +54,7 @@ METRICS = {
         Metric("mae", "mean absolute error", higher=False),
         Metric("loss", "loss", higher=False),
         Metric("perplexity", "perplexity", higher=False, digits=3),
-        Metric("calibration_error", "calibration error", higher=False),
+        _share("calibration_error", "calibration error", higher=False),
     )
 }
 
