@@ -59,6 +59,7 @@ def train(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin anew; the run there stays until the new one has a checkpoint.", metavar="")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Download the data if it is not there.", metavar="")] = False,
     data_dir: DataDir = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -70,7 +71,7 @@ def train(
     """
     from saccade.cli import verbs
 
-    verbs.train(name, words or [], out, resume=resume, fresh=fresh, data_dir=data_dir, machine=json, quiet=quiet)
+    verbs.train(name, words or [], out, resume=resume, fresh=fresh, data_dir=data_dir, machine=json, quiet=quiet, yes=yes)
 
 
 @app.command()
@@ -452,7 +453,10 @@ def data_get(
     name: Annotated[str, typer.Argument(help="The data set", metavar="NAME")],
     data_dir: DataDir = None,
 ) -> None:
-    """Download a data set from its official address and check it."""
+    """Download what is missing of a data set, and check it: saccade data get multi30k.
+
+    A download that was cut goes on where it was. SACCADE_MIRROR=URL asks that site instead, for HOST/PATH of each address.
+    """
     from saccade.cli import listings
 
     listings.data_get(name, data_dir)
