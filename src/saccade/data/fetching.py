@@ -46,7 +46,7 @@ def get(item: Known, directory: Path, report: Report) -> list[Path]:
             return _Session(folder, report, known.wanted(replace(item, files=files), directory)).fetch()
         except OSError as error:  # of the disk: those of the network come as DataError
             path = error.filename or folder
-            fix = "free some space or choose another --data-dir; what has arrived is kept"
+            fix = "free some space or choose another data directory; what has arrived is kept"
             raise DataError(f"{path}: cannot be written ({error.strerror or error}); {fix}") from None
 
 

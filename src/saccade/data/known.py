@@ -22,7 +22,7 @@ from saccade.inputs import amount, content, opened
 
 CHUNK = 1 << 20
 SHOWN = 3  # files that a message names
-ELSEWHERE = "name the directory that has it by --data-dir or SACCADE_DATA"
+ELSEWHERE = "set SACCADE_DATA to the directory that has it"
 # A repository's files at a commit, and where else GitHub's are served.
 GITHUB = re.compile(r"https://raw\.githubusercontent\.com/([^/]+/[^/]+)/([0-9a-f]{40})/(.*)")
 MIRROR = r"https://cdn.jsdelivr.net/gh/\1@\2/\3"
