@@ -17,13 +17,14 @@ TESTS = Path(__file__).parent
 
 # What each room may import, beside itself and `errors`. Three lines that meet in the task: what attends, what is read and
 # written, and how outputs are found and scored; then what trains, then the face; above it nobody knows his neighbor but cli.
-FILES = {"inputs", "config", "records"}
+FILES = {"inputs", "config", "records", "lock"}
 MIDDLE = FILES | {"attention", "layers", "data", "view", "search", "evaluation", "readers", "writers", "systems"}
 ENGINE = MIDDLE | {"task", "kernels", "recipes"}
 FACE = ENGINE | {"training", "trained"}
 IMPORTS: dict[str, set[str]] = {
     "errors": set(),
     "inputs": set(),
+    "lock": set(),
     "records": set(),
     "config": {"inputs"},
     "view": set(),

@@ -358,7 +358,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from saccade.training.lock import locked
+from saccade.lock import locked
 with locked(Path("run")):
     print("held", flush=True)
     sys.stdin.read()

@@ -302,20 +302,20 @@ def test_data_is_where_it_is_said_to_be(place: Path, capsys: pytest.CaptureFixtu
 def test_data_names_what_is_expected_where_and_what_is_missing(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [line.strip() for line in here("data", capsys).out.splitlines()]
     where = place / "data" / "ptb"
-    expected = lines.index(f"3 files in {where}: ptb.test.txt.gz, ptb.train.txt.gz, ptb.valid.txt.gz")
+    expected = lines.index(f"3 files in {where}: ptb.test.txt, ptb.train.txt, ptb.valid.txt")
     assert lines[expected + 1] == "missing: all"
     assert sum("files in" in line or "file in" in line for line in lines) == len(known()) - 1  # all but dates
     where.mkdir(parents=True)
-    (where / "ptb.test.txt.gz").write_bytes(bytes(149201))  # its size, but not its content
-    (where / "ptb.valid.txt.gz").write_bytes(b"cut")
+    (where / "ptb.test.txt").write_bytes(bytes(449945))  # its size, but not its content
+    (where / "ptb.valid.txt").write_bytes(b"cut")
     lines = [line.strip() for line in here("data", capsys).out.splitlines()]
-    assert "missing: ptb.train.txt.gz" in lines
-    assert "damaged: ptb.valid.txt.gz" in lines
+    assert "missing: ptb.train.txt" in lines
+    assert "damaged: ptb.valid.txt" in lines
     shown = here("data show ptb", capsys).out.splitlines()
     assert [line.split() for line in shown[-3:]] == [
-        ["damaged", "149.2", "kB", str(where / "ptb.test.txt.gz")],
-        ["missing", "1.7", "MB", str(where / "ptb.train.txt.gz")],
-        ["damaged", "134.1", "kB", str(where / "ptb.valid.txt.gz")],
+        ["damaged", "449.9", "kB", str(where / "ptb.test.txt")],
+        ["missing", "5.1", "MB", str(where / "ptb.train.txt")],
+        ["damaged", "399.8", "kB", str(where / "ptb.valid.txt")],
     ]
     told = json.loads(here("data show ptb --json", capsys).out)
     assert [file["status"] for file in told["files"]] == ["damaged", "missing", "damaged"]

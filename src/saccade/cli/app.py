@@ -91,6 +91,7 @@ def train(
     out: RunOut = None,
     resume: Annotated[bool, Flag("--resume", help="Go on with the run in that directory.")] = False,
     fresh: Fresh = False,
+    yes: Annotated[bool, Flag("--yes", "-y", help="Download the data if it is not there.")] = False,
     data_dir: DataDir = None,
     machine: Json = False,
     quiet: Quiet = False,
@@ -373,7 +374,10 @@ def data_show(name: DataName, data_dir: DataDir = None, machine: Json = False) -
 
 @data_app.command("get")
 def data_get(name: DataName, data_dir: DataDir = None) -> None:
-    """Download a data set from its official address and check it."""
+    """Download what is missing of a data set, and check it: saccade data get multi30k.
+
+    A download that was cut goes on where it was. SACCADE_MIRROR=URL asks that site instead, for HOST/PATH of each address.
+    """
     call("listings.data_get", locals())
 
 

@@ -6,6 +6,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from saccade import recipes as all_recipes
 from saccade import systems as all_systems
 from saccade.cli import streams
 from saccade.data import known
-from saccade.errors import UsageError
+from saccade.errors import DataError, UsageError
 from saccade.inputs import amount
 from saccade.view.output.display_text import visible
 
@@ -162,11 +163,11 @@ def data_show(name: str, data_dir: str | None, *, machine: bool) -> None:
     states = dict.fromkeys(found.missing, "missing") | dict.fromkeys(found.damaged, "damaged")
     rows: list[dict[str, Any]] = [
         {
-            "file": str(known.place(item, file, directory)),
+            "file": str(known.present(item, file, directory) or known.place(item, file, directory)),
             "status": states.get(file.path, "here"),
             "bytes": file.bytes,
             "sha256": file.sha256,
-            "url": file.url,
+            "addresses": list(file.addresses),
         }
         for file in item.files
     ]
@@ -175,24 +176,30 @@ def data_show(name: str, data_dir: str | None, *, machine: bool) -> None:
         return
     print(f"{name}: {item.about}\nlicence: {item.licence}\naddress: {item.address or 'none is known'}")
     print("generated when it is needed: no files" if item.generated else f"note: {item.note or 'none'}")
+    hosts = dict.fromkeys(address.split("/")[2] for file in item.files for address in file.addresses)
+    if not item.generated:
+        print(f"downloads from: {', '.join(hosts) or 'no public address'}")
     for row in rows:
         print(f"{row['status']:8} {amount(row['bytes']):>9}  {visible(row['file'])}")
 
 
 def data_get(name: str, data_dir: str | None) -> None:
     """Fetch a data set."""
+    from saccade.cli import downloads
+
     item, directory = known.lookup(name), known.data_directory(data_dir)
     if item.generated:
         print(f"{name} is generated when it is needed: there is nothing to download")
         return
-    written = known.get(item, directory, _downloading)
-    print("\n".join(str(path) for path in written) or f"{name} is complete in {directory}")
-
-
-def _downloading(file: str, done: int, size: int) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if done >= size else ""
-        print(f"\r{visible(file)}: {done / 2**20:.1f} of {size / 2**20:.1f} MB", end=end, file=sys.stderr, flush=True)
+    by_hand = [file for file in item.files if not file.addresses]
+    paths = downloads.get(item, directory)
+    lacking = known.wanted(replace(item, files=tuple(by_hand)), directory)
+    line = f"{name}: {known.way_to(item, lacking, directory)}"
+    if lacking and len(by_hand) == len(item.files):
+        raise DataError(line)
+    print("\n".join(str(path) for path in paths) or f"{name}: nothing to download; it is in {directory}")
+    if lacking:
+        print(visible(line), file=sys.stderr)
 
 
 def doctor(data_dir: str | None, *, machine: bool) -> None:

@@ -14,7 +14,7 @@ from torch import nn
 
 from saccade import config, inputs, systems
 from saccade import data as datasets
-from saccade.cli import by_length, streams
+from saccade.cli import by_length, downloads, streams
 from saccade.config import Table
 from saccade.data.examples import PARTS, Splits
 from saccade.data.formats.text_files import to_stderr
@@ -53,11 +53,17 @@ def train(
     data_dir: str | None,
     machine: bool,
     quiet: bool,
+    yes: bool = False,
 ) -> None:
     """Train, and say what to do next."""
     use(data_dir)
     table, path = _named(name, out, resume=resume, fresh=fresh)
-    run = train_run(path, resolve(table, words), watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
+    settings = resolve(table, words)
+
+    def trained() -> Run:
+        return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
+
+    run = downloads.with_data(trained, yes=yes, ask=not (quiet or machine))
     if not (quiet or machine):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
         typed = Kinds.of(run.settings.system).reader.TYPED

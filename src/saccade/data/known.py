@@ -1,44 +1,57 @@
-"""The public data sets that saccade knows: where they are on this machine, what is missing, and how it is fetched.
+"""The public data sets that saccade knows: what they are, where they are on this machine, and what is missing.
 
 A data set NAME is the directory NAME inside the data directory, which is the first of `--data-dir`, SACCADE_DATA and the
-user's cache. What its files must be is written in known.toml, with their sizes and SHA-256.
+user's cache. Its files, with size and SHA-256 of their contents and where they are published, are written in known.toml; on
+the disk a file may lie plain or gzipped. `saccade.data.fetching` downloads them.
 """
 
 import functools
 import hashlib
 import os
-import secrets
+import re
 import sys
 import tomllib
 import zlib
-from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from saccade.errors import DataError, UnknownName, UsageError
-from saccade.inputs import amount, content
+from saccade.inputs import amount, content, opened
 
-SCHEMES = ("http", "https")
-TIMEOUT = 30.0  # seconds without a byte
-CHUNK = 1 << 16
+CHUNK = 1 << 20
 SHOWN = 3  # files that a message names
-ELSEWHERE = "name the directory that has it by --data-dir or SACCADE_DATA"
+ELSEWHERE = "set SACCADE_DATA to the directory that has it"
+# A repository's files at a commit, and where else GitHub's are served.
+GITHUB = re.compile(r"https://raw\.githubusercontent\.com/([^/]+/[^/]+)/([0-9a-f]{40})/(.*)")
+MIRROR = r"https://cdn.jsdelivr.net/gh/\1@\2/\3"
 
-Report = Callable[[str, int, int], None]  # the file, bytes so far, bytes in all
 State = Literal["here", "missing", "incomplete", "damaged"]
 
 
 @dataclass(frozen=True)
 class KnownFile:
-    """A file of a data set: its path inside the data set's directory, and what it must be."""
+    """A file of a data set: its path inside the data set's directory, and what its content must be."""
 
     path: str
     bytes: int
+    """Size of the content."""
     sha256: str
-    url: str = ""
-    """Where these very bytes are published; empty where only an archive or a page is."""
+    """Of the content; of an archive with `members`, of what `sha256sum` prints of them, sorted."""
+    addresses: tuple[str, ...] = ()
+    """Where it is published, in the order in which they are tried; what follows # is a member of an archive."""
+    members: str = ""
+    """A pattern of the members that are the content of an archive, which stays packed; its group is a member's name."""
+    also: str = ""
+    """Another name that such an archive may have."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The paths under which it may lie."""
+        if self.members:
+            return (self.path, self.also) if self.also else (self.path,)
+        return (self.path, f"{self.path}.gz")
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class Known:
     generated: bool = False
     """Whether saccade makes it, so that there is nothing to download."""
     note: str = ""
-    """How the files differ from what the address offers; empty where they do not."""
+    """How the files differ from what the official page offers; empty where they do not."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,15 @@ class Status:
     state: State
     missing: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
+
+
+class MissingData(DataError):  # noqa: N818 - reads as what it is
+    """A file of a data set that is not there; `item` can be downloaded if `offered`."""
+
+    def __init__(self, item: Known, file: KnownFile, directory: Path, fix: str) -> None:
+        way = way_to(item, [file], directory)
+        super().__init__(f"{item.name}/{file.path} is missing in {directory}; {way}, or {fix}")
+        self.item, self.offered = item, bool(file.addresses)
 
 
 def known() -> dict[str, Known]:
@@ -79,7 +101,7 @@ def lookup(name: str) -> Known:
 
 
 def unzipped(path: Path) -> bytes:
-    """What a gzipped file of a data set holds."""
+    """What a file of a data set holds, which may be gzipped."""
     try:
         return content(path)
     except (OSError, EOFError, zlib.error) as error:
@@ -108,7 +130,7 @@ def cache(platform: str, environment: Mapping[str, str]) -> Path:
 
 def status(item: Known, directory: Path, verify: bool = False) -> Status:
     """What is there of a data set. Sizes are always compared, which is quick; contents only to verify."""
-    states = {file.path: _state(file, place(item, file, directory), verify) for file in item.files}
+    states = {file.path: _state(file, present(item, file, directory), verify) for file in item.files}
     missing, damaged = (tuple(path for path in states if states[path] == state) for state in ("missing", "damaged"))
     if damaged:
         return Status("damaged", missing, damaged)
@@ -117,34 +139,25 @@ def status(item: Known, directory: Path, verify: bool = False) -> Status:
     return Status("here")
 
 
-def find(name: str, file: str, directory: Path | None = None) -> Path:
-    """The path of a file that is there; its contents are left for its reader to judge."""
+def wanted(item: Known, directory: Path) -> list[KnownFile]:
+    """The files that are missing or whose contents are damaged."""
+    found = status(item, directory, verify=True)
+    return [file for file in item.files if file.path in {*found.missing, *found.damaged}]
+
+
+def find(name: str, file: str, directory: Path | None = None, fix: str = ELSEWHERE) -> Path:
+    """The path of a file that is there, plain or gzipped; its contents are left for its reader to judge."""
     item = lookup(name)
     if item.generated:
         raise UsageError(f"{name} is generated by saccade: there is no file {file!r} to look for")
-    wanted = {each.path: each for each in item.files}.get(file)
-    if wanted is None:
+    listed = {each.path: each for each in item.files}.get(file)
+    if listed is None:
         raise UnknownName(f"file of {name}", file, (each.path for each in item.files))
     directory = data_directory() if directory is None else directory
-    path = place(item, wanted, directory)
-    if _size(path) is None:
-        raise DataError(f"{name}/{file} is missing in {directory}; {_way(item, [wanted], directory)}, or {ELSEWHERE}")
+    path = present(item, listed, directory)
+    if path is None:
+        raise MissingData(item, listed, directory, fix)
     return path
-
-
-def get(item: Known, directory: Path, report: Report, schemes: Collection[str] = SCHEMES) -> list[Path]:
-    """Fetch the files that are missing or damaged, and return them; a good file is never touched.
-
-    A file appears under its name whole and verified, or not at all.
-    """
-    found = status(item, directory, verify=True)
-    wanted = [file for file in item.files if file.path in {*found.missing, *found.damaged}]
-    by_hand = [file for file in wanted if not file.url]
-    fetched = [_fetch(item, file, directory, report, schemes) for file in wanted if file.url]
-    if by_hand:
-        count = f"{len(by_hand)} of {len(item.files)} files missing or damaged"
-        raise DataError(f"{item.name}: {count}; {_way(item, by_hand, directory)}")
-    return fetched
 
 
 def table(directory: Path, verify: bool = False) -> list[dict[str, Any]]:
@@ -154,26 +167,79 @@ def table(directory: Path, verify: bool = False) -> list[dict[str, Any]]:
 
 def place(item: Known, file: KnownFile, directory: Path) -> Path:
     """Where a file belongs; a path that would lead out of the data set's directory is refused."""
-    for text in (item.name, file.path):
+    for text in (item.name, *file.names):
         if not text.isprintable() or any(mark in text for mark in ":\\") or {"", ".", ".."} & set(text.split("/")):
             raise DataError(f"{item.name}: the path {text!r} may lead out of the data set's directory; mend known.toml")
     return directory / item.name / file.path
+
+
+def present(item: Known, file: KnownFile, directory: Path) -> Path | None:
+    """Where a file lies, under the first of its names that is there."""
+    place(item, file, directory)
+    paths = (directory / item.name / name for name in file.names)
+    return next((path for path in paths if _size(path) is not None), None)
+
+
+def digest(file: KnownFile, path: Path) -> str:
+    """SHA-256 of the content of a file at this path; empty if it cannot be read."""
+    try:
+        if file.members:
+            from saccade.data import archives  # few commands unpack any
+
+            return archives.digest(path, file.members, file.bytes)
+        found = hashlib.sha256()
+        with opened(path) as stream:
+            while piece := stream.read(CHUNK):
+                found.update(piece)
+        return found.hexdigest()
+    except (OSError, EOFError, zlib.error, DataError):
+        return ""
+
+
+def named(files: Collection[str]) -> str:
+    """Files on a line: the first few by name."""
+    shown = ", ".join(list(files)[:SHOWN])
+    return f"{shown} and {len(files) - SHOWN} more" if len(files) > SHOWN else shown
+
+
+def way_to(item: Known, files: Collection[KnownFile], directory: Path) -> str:
+    """How files are come by."""
+    if all(file.addresses for file in files):
+        return f"run `saccade data get {item.name}`"
+    origin = item.address or "its authors (no official address is known)"
+    note = f" ({item.note})" if item.note else ""
+    paths = named([file.path for file in files])
+    return f"no public address: take {paths} from {origin}{note} and put it into {directory / item.name}"
 
 
 @functools.cache
 def _read() -> dict[str, Known]:
     # importlib.resources would take longer to import than the rest of this file together
     document = tomllib.loads(Path(__file__).with_name("known.toml").read_text(encoding="utf-8"))
-    for entry in document.values():
-        entry["files"] = tuple(KnownFile(*row) for row in entry.get("files", ()))
-    return {name: Known(name, **entry) for name, entry in document.items()}
+    found = {}
+    for name, entry in document.items():
+        groups = [*entry.pop("from", ()), {"files": entry.pop("files", ())}]
+        files = sorted((file for group in groups for file in _files(**group)), key=lambda file: file.path)
+        found[name] = Known(name, **entry, files=tuple(files))
+    return found
 
 
-def _state(file: KnownFile, path: Path, verify: bool) -> State:
-    size = _size(path)
-    if size is None:
+def _files(
+    files: list[list[Any]], addresses: Collection[str] = (), members: str = "", also: str = ""
+) -> Iterator[KnownFile]:
+    """The files of a group, each with all of its addresses."""
+    for path, size, sha256, *published in files:
+        own = [address.replace("{}", published[0] if published else path) for address in addresses]
+        mirrors = [GITHUB.sub(MIRROR, address) for address in own if GITHUB.match(address)]
+        yield KnownFile(path, size, sha256, (*own, *mirrors), members, also)
+
+
+def _state(file: KnownFile, path: Path | None, verify: bool) -> State:
+    if path is None:
         return "missing"
-    return "damaged" if size != file.bytes or (verify and _digest(path) != file.sha256) else "here"
+    size = _size(path) if file.members or path.name == Path(file.path).name else _unpacked_size(path)
+    right = bool(size) if file.members else size == file.bytes % 2**32
+    return "here" if right and (not verify or digest(file, path) == file.sha256) else "damaged"
 
 
 def _size(path: Path) -> int | None:
@@ -184,28 +250,14 @@ def _size(path: Path) -> int | None:
         return None
 
 
-def _digest(path: Path) -> str:
-    """SHA-256 of a file; empty if it cannot be read."""
+def _unpacked_size(path: Path) -> int:
+    """Bytes that a gzipped file becomes, as its last four say; -1 if they cannot be read."""
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(-4, os.SEEK_END)
+            return int.from_bytes(file.read(), "little")
     except OSError:
-        return ""
-
-
-def named(files: Collection[str]) -> str:
-    """Files on a line: the first few by name."""
-    shown = ", ".join(list(files)[:SHOWN])
-    return f"{shown} and {len(files) - SHOWN} more" if len(files) > SHOWN else shown
-
-
-def _way(item: Known, files: Collection[KnownFile], directory: Path) -> str:
-    """How files are come by."""
-    if all(file.url for file in files):
-        return f"run `saccade data get {item.name}`"
-    origin = item.address or "its authors (no official address is known)"
-    note = f" ({item.note})" if item.note else ""
-    return f"download it from {origin} and put {named([f.path for f in files])} into {directory / item.name}{note}"
+        return -1
 
 
 def _row(item: Known, directory: Path, verify: bool) -> dict[str, Any]:
@@ -222,70 +274,3 @@ def _row(item: Known, directory: Path, verify: bool) -> dict[str, Any]:
         "missing": list(found.missing),
         "damaged": list(found.damaged),
     }
-
-
-def _fetch(item: Known, file: KnownFile, directory: Path, report: Report, schemes: Collection[str]) -> Path:
-    target = place(item, file, directory)
-    temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(4)}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _download(file, temporary, report, schemes)
-        temporary.replace(target)
-    except OSError as error:  # of the disk: those of the network come as DataError
-        raise DataError(f"{target}: cannot be written ({error.strerror or error}); choose another --data-dir") from None
-    finally:
-        if temporary.exists():  # only if something went wrong
-            temporary.unlink()
-    return target
-
-
-def _download(file: KnownFile, temporary: Path, report: Report, schemes: Collection[str]) -> None:
-    """The file under a temporary name, on the disk, with the right size and contents."""
-    digest, done = hashlib.sha256(), 0
-    with closing(_received(file.url, schemes)) as chunks, temporary.open("xb") as output:
-        for chunk in chunks:
-            output.write(chunk)
-            digest.update(chunk)
-            done += len(chunk)
-            if done > file.bytes:
-                raise DataError(f"{file.url}: expected {file.bytes} bytes, got more; it has changed or is another file")
-            report(file.path, done, file.bytes)
-        output.flush()
-        os.fsync(output.fileno())
-    if done != file.bytes:
-        raise DataError(f"{file.url}: expected {file.bytes} bytes, got {done}; the connection was cut: try again")
-    if digest.hexdigest() != file.sha256:
-        got = f"expected SHA-256 {file.sha256}, got {digest.hexdigest()}"
-        raise DataError(f"{file.url}: {got}; try again, or the file was changed by its publisher")
-
-
-def _received(url: str, schemes: Collection[str]) -> Generator[bytes, None, None]:
-    """What the server sends, in pieces; any trouble is one line."""
-    import http.client  # slow to import, and few commands fetch
-    import urllib.error
-    import urllib.request as web
-
-    scheme = url.partition(":")[0].lower()
-    if scheme not in schemes:
-        raise DataError(f"{url}: expected an address of {' or '.join(schemes)}, got {scheme!r}")
-    # Not urlopen: a redirect could lead it to file: or ftp:
-    opener = web.OpenerDirector()
-    handlers = [web.ProxyHandler, web.UnknownHandler, web.HTTPHandler, web.HTTPSHandler, web.HTTPDefaultErrorHandler]
-    handlers += [web.HTTPRedirectHandler, web.HTTPErrorProcessor] + [web.FileHandler] * ("file" in schemes)
-    for handler in handlers:
-        opener.add_handler(handler())
-    try:
-        with opener.open(url, timeout=TIMEOUT) as response:
-            while chunk := response.read(CHUNK):
-                yield chunk
-    except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: an address that cannot be read
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()  # it is a response as well
-        raise DataError(f"{url}: cannot be downloaded ({_reason(error)}); check address and connection") from None
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong, in a few words on one line; some of them may be the server's."""
-    cause = getattr(error, "reason", error)
-    words = f"{getattr(error, 'code', '')} {getattr(cause, 'strerror', None) or cause or type(cause).__name__}".split()
-    return "".join(letter for letter in " ".join(words) if letter.isprintable())

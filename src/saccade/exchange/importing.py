@@ -13,8 +13,8 @@ from saccade.config import plain
 from saccade.errors import DataError, UsageError
 from saccade.exchange import families, published
 from saccade.exchange.families import Family, PublishedModel
+from saccade.lock import locked
 from saccade.systems.system import System
-from saccade.training.lock import locked
 from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
 

@@ -17,6 +17,7 @@ import torch
 from saccade.data.examples import PARTS, Splits
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
+from saccade.lock import LOCK, locked
 from saccade.search import Config as SearchConfig
 from saccade.task import Kinds, Task
 from saccade.training import durable_files
@@ -27,7 +28,6 @@ from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.devices import device_named
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
-from saccade.training.lock import LOCK, locked
 from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import Compiling, clock
 from saccade.training.run import CONFIG, Run, changed, write_text

@@ -1,6 +1,8 @@
 """Reviews from the archive: only what has a review's name, line breaks kept, parts that share nothing."""
 
+import gzip
 import io
+import lzma
 import os
 import tarfile
 from pathlib import Path
@@ -56,9 +58,24 @@ def test_nothing_else_is_read(directory: Path) -> None:
         load(Config())
 
 
+def as_published(directory: Path) -> Path:
+    """The archive under the name and packed as its authors publish it."""
+    path = directory / "imdb" / "aclImdb_v1.tar.gz"
+    path.write_bytes(gzip.compress(lzma.decompress((directory / "imdb" / "aclImdb_labelled.tar.xz").read_bytes())))
+    return path
+
+
+def test_the_authors_archive_is_read_as_well(directory: Path) -> None:
+    before = load(Config())
+    as_published(directory)
+    (directory / "imdb" / "aclImdb_labelled.tar.xz").unlink()
+    assert load(Config()) == before
+
+
+@pytest.mark.parametrize("packed", ["xz", "gz"])
 @pytest.mark.parametrize("damage", ["cut", "other"])
-def test_a_damaged_archive_is_told_in_one_line(damage: str, directory: Path) -> None:
-    path = directory / "imdb" / "aclImdb_labelled.tar.xz"
+def test_a_damaged_archive_is_told_in_one_line(damage: str, packed: str, directory: Path) -> None:
+    path = as_published(directory) if packed == "gz" else directory / "imdb" / "aclImdb_labelled.tar.xz"
     path.write_bytes(path.read_bytes()[:400] if damage == "cut" else b"no archive")
     with pytest.raises(DataError, match=r"cannot be read .*; download it again") as error:
         load(Config())

@@ -22,13 +22,17 @@ def test_classic_bags_and_their_folds(tmp_path: Path, monkeypatch: pytest.Monkey
         assert len(part.train) + len(part.test) == 20
     with pytest.raises(UsageError, match="fold: expected 0 to 49"):
         mil.Config(fold=50)
-    (tmp_path / "mil" / mil.DEALT).write_bytes(gzip.compress(b"[1"))
+    path = tmp_path / "mil" / f"{mil.PUBLISHED}.gz"
+    path.write_bytes(gzip.compress(b"[1"))
     with pytest.raises(DataError, match="expected folds"):
         mil.load(mil.Config())
-    (tmp_path / "mil" / mil.DEALT).write_bytes(
-        gzip.compress(json.dumps({}).encode())
-    )  # dealt here, where none are published
-    assert sorted(int(bag.name) for fold in range(10) for bag in mil.load(mil.Config(fold=fold)).test) == list(range(20))
+    dealt = [[bag.name for bag in mil.load(mil.Config(fold=fold, folds="dealt")).test] for fold in range(10)]
+    assert sorted(int(name) for names in dealt for name in names) == list(range(20))
+    path.write_bytes(gzip.compress(json.dumps({}).encode()))  # dealt where none are published
+    assert [[bag.name for bag in mil.load(mil.Config(fold=fold)).test] for fold in range(10)] == dealt
+    path.unlink()
+    with pytest.raises(DataError, match=r"folds_5x10\.json is missing .* no public address: .* or set data\.folds=dealt$"):
+        mil.load(mil.Config())
     (tmp_path / "mil" / "musk1.csv.gz").write_bytes(gzip.compress(b"2,1,0\n"))
     with pytest.raises(DataError, match="label 0 or 1"):
         mil.load(mil.Config())

@@ -78,7 +78,7 @@ def test_an_unknown_language_is_told(target: str) -> None:
 def test_what_is_not_there_is_told_with_how_to_come_by_it(keys: dict[str, str]) -> None:
     with pytest.raises(DataError, match="is missing in") as error:
         load(Config(**keys))  # type: ignore[arg-type]
-    assert "https://github.com/multi30k/dataset" in str(error.value)
+    assert "run `saccade data get multi30k`" in str(error.value)
     assert "\n" not in str(error.value)
 
 

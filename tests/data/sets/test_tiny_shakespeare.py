@@ -27,7 +27,7 @@ def test_the_end_of_the_text_is_held_out(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_what_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SACCADE_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"tinyshakespeare/input\.txt\.gz is missing"):
+    with pytest.raises(DataError, match=r"tinyshakespeare/input\.txt is missing"):
         load(Config())
 
 

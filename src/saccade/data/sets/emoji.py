@@ -44,7 +44,7 @@ class Config:
 
 def load(config: Config) -> Splits:
     """Training, validation and test set, split by the emoji's English name: all variants of one emoji are in one part."""
-    table = json.loads(known.unzipped(known.find(SET, "emoji.json.gz")))
+    table = json.loads(known.unzipped(known.find(SET, "emoji.json")))
     english, captions = _captions("en"), _captions(config.language)
     sheets = {style: _sheet(STYLES[style]) for style in STYLES if config.style in ("both", style)}
     parts: dict[str, list[Example]] = {"train": [], "valid": [], "test": []}
@@ -78,7 +78,7 @@ def _part(name: str, config: Config) -> str:
 
 def _captions(language: str) -> dict[str, str]:
     """The short name of each emoji, without variation selectors."""
-    table = json.loads(known.unzipped(known.find(SET, f"cldr_annotations_{language}.json.gz")))
+    table = json.loads(known.unzipped(known.find(SET, f"cldr_annotations_{language}.json")))
     entries = table["annotations"]["annotations"].items()
     return {text.replace(VARIATION, ""): entry["tts"][0] for text, entry in entries if "tts" in entry}
 

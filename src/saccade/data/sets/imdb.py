@@ -3,9 +3,11 @@
 25,000 for training, of which a tenth is held out, chosen by a hash of the file's name; as many for the test.
 """
 
+import gzip
 import lzma
 import re
 import tarfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +37,7 @@ class Config:
 def load(config: Config) -> Splits:
     """All three parts."""
     parts: dict[str, list[tuple[str, Example]]] = {"train": [], "valid": [], "test": []}
-    for part, polarity, name, stars, text in _reviews(known.find("imdb", "aclImdb_labelled.tar.xz")):
+    for part, polarity, name, stars, text in _reviews(known.find("imdb", "aclImdb_v1.tar.gz")):
         held_out = part == "train" and hash_order(f"{polarity}/{name}", "held") % HELD_OUT == 0
         label = POLARITY[polarity] if config.label == "polarity" else stars
         parts["valid" if held_out else part].append((f"{polarity}/{name}", Example(text, label)))
@@ -49,17 +51,21 @@ def _reviews(path: Path) -> Iterator[tuple[str, str, str, str, str]]:
     found = 0
     try:
         # Not tarfile's own "r|xz", which takes a file that was cut short for its end.
-        with bounded(lzma.open(path), path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
+        with bounded(_unpacked(path), path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
             for member in archive:
                 match = NAME.fullmatch(member.name)
                 content = archive.extractfile(member) if match and member.isreg() and member.size <= LARGEST else None
                 if match and content is not None:
                     found += 1
                     yield match[1], match[2], match[3], match[4], _text(content.read(), f"{path}: {member.name}")
-    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError) as error:
         raise DataError(f"{path}: cannot be read ({error}); download it again, or take it from where it was whole") from None
     if not found:
         raise DataError(f"{path}: expected reviews such as aclImdb/train/pos/0_9.txt, got none; download it again")
+
+
+def _unpacked(path: Path) -> gzip.GzipFile | lzma.LZMAFile:
+    return gzip.open(path) if path.suffix == ".gz" else lzma.open(path)
 
 
 def _text(content: bytes, name: str) -> str:

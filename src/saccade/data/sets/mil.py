@@ -22,7 +22,7 @@ from saccade.errors import DataError, UsageError
 INPUT, TARGET = Bag, str
 TIMES, FOLDS = 5, 10
 NAMES = {0: "negative", 1: "positive"}
-DEALT = "folds_5x10.json.gz"
+PUBLISHED = "folds_5x10.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,8 @@ class Config:
     "musk1, musk2: shapes of molecules, of which some smell of musk; elephant, fox, tiger: parts of photographs."
     fold: Count = 0
     "Which fold is the test: 0 to 9 of the first deal, 10 to 19 of the second … up to 49."
+    folds: Literal["published", "dealt"] = "published"
+    "published: those of MIDatasets.jl, which musk2 lacks; dealt: others, where that file is not at hand."
 
     def __post_init__(self) -> None:
         if self.fold >= TIMES * FOLDS:
@@ -41,25 +43,26 @@ class Config:
 
 def load(config: Config) -> Splits:
     """All bags but those of the fold, and those."""
-    path = known.find("mil", f"{config.corpus}.csv.gz")
+    path = known.find("mil", f"{config.corpus}.csv")
     bags = _bags(path)
     time, fold = divmod(config.fold, FOLDS)
-    chosen = {int(number) for number in _folds(config.corpus, len(bags))[time][fold]}
+    chosen = {int(number) for number in _folds(config, len(bags))[time][fold]}
     if not chosen < set(range(len(bags))):
         raise DataError(f"{path}: expected more bags than fold {config.fold} names; take the published files")
     learned = [bag for number, bag in enumerate(bags) if number not in chosen]
     return Splits(learned, [], [bags[number] for number in sorted(chosen)])
 
 
-def _folds(corpus: str, count: int) -> list[list[Integers]]:
+def _folds(config: Config, count: int) -> list[list[Integers]]:
     """The numbers of the bags of each fold of each deal: as published or, where they were not, dealt here."""
-    path = known.find("mil", DEALT)
-    try:
-        published = json.loads(known.unzipped(path))
-        if corpus in published:
-            return [[np.array(fold, dtype=np.int64) for fold in deal] for deal in published[corpus]]
-    except (ValueError, TypeError, OverflowError) as error:
-        raise DataError(f"{path}: expected folds as lists of numbers ({error}); take the published file") from None
+    if config.folds == "published":
+        path = known.find("mil", PUBLISHED, fix="set data.folds=dealt")
+        try:
+            published = json.loads(known.unzipped(path))
+            if config.corpus in published:
+                return [[np.array(fold, dtype=np.int64) for fold in deal] for deal in published[config.corpus]]
+        except (ValueError, TypeError, OverflowError) as error:
+            raise DataError(f"{path}: expected folds as lists of numbers ({error}); take the published file") from None
     return [np.array_split(Draws(time).order(count), FOLDS) for time in range(TIMES)]
 
 

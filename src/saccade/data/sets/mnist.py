@@ -54,7 +54,7 @@ def _parts(name: str) -> list[tuple[NDArray[np.uint8], list[int]]]:
 
 def pictures(name: str, part: Part) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """All pictures of a part, (N, 28, 28), and their classes, (N)."""
-    paths = [known.find(name, f"{PREFIX[part]}-{what}.gz") for what in ("images-idx3-ubyte", "labels-idx1-ubyte")]
+    paths = [known.find(name, f"{PREFIX[part]}-{what}") for what in ("images-idx3-ubyte", "labels-idx1-ubyte")]
     images, labels = (idx(known.unzipped(path), path) for path in paths)
     if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
         raise DataError(f"{paths[0]}: expected as many pictures as labels, got {images.shape} and {labels.shape}")

@@ -10,7 +10,7 @@ from saccade.errors import UnknownName, UsageError
 
 INPUT, TARGET = str, str
 LANGUAGES = ("en", "de", "fr", "cs")
-NAMES = {"tok": "tok/{split}.lc.norm.tok.{language}.gz", "raw": "raw/{split}.{language}.gz"}
+NAMES = {"tok": "tok/{split}.lc.norm.tok.{language}", "raw": "raw/{split}.{language}"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,7 +69,7 @@ def _joined(top: Csr, bottom: Csr, places: Integers, count: int) -> Csr:
 
 
 def _path(name: str, part: str) -> Path:
-    return known.find("planetoid", f"ind.{name}.{part}.gz")
+    return known.find("planetoid", f"ind.{name}.{part}")
 
 
 def _matrix(name: str, part: str) -> Csr:

@@ -32,7 +32,7 @@ class Config:
 def load(config: Config) -> Splits:
     """All three parts."""
     folder = config.corpus.capitalize()
-    learned, test = (_examples(known.find("semeval14", f"{folder}_{part}.xml.seg.gz")) for part in ("Train", "Test_Gold"))
+    learned, test = (_examples(known.find("semeval14", f"{folder}_{part}.xml.seg")) for part in ("Train", "Test_Gold"))
     held = [hash_order(pair.input.rpartition(BETWEEN)[0], "held") % 1000 < 1000 * config.held_out for pair in learned]
     train, valid = ([pair for pair, out in zip(learned, held, strict=True) if out == wanted] for wanted in (False, True))
     return Splits(train, valid, test)

@@ -16,13 +16,13 @@ from saccade.errors import DataError, UsageError
 INPUT, TARGET = str, str
 FOLDS = 10
 SPLIT = {
-    "sst2": ("sst", "stsa.binary.train.gz", "stsa.binary.dev.gz", "stsa.binary.test.gz"),
-    "sst5": ("sst", "stsa.fine.train.gz", "stsa.fine.dev.gz", "stsa.fine.test.gz"),
-    "trec": ("trec", "TREC.train.all.gz", "", "TREC.test.all.gz"),
+    "sst2": ("sst", "stsa.binary.train", "stsa.binary.dev", "stsa.binary.test"),
+    "sst5": ("sst", "stsa.fine.train", "stsa.fine.dev", "stsa.fine.test"),
+    "trec": ("trec", "TREC.train.all", "", "TREC.test.all"),
 }
 FILES = {
-    "mr": ("mr", {"negative": "rt-polarity.neg.gz", "positive": "rt-polarity.pos.gz"}),
-    "subj": ("subj", {"objective": "subj.objective.gz", "subjective": "subj.subjective.gz"}),
+    "mr": ("mr", {"negative": "rt-polarity.neg", "positive": "rt-polarity.pos"}),
+    "subj": ("subj", {"objective": "subj.objective", "subjective": "subj.subjective"}),
 }
 NAMES = {
     "sst2": ("negative", "positive"),

@@ -8,7 +8,7 @@ from saccade.data.examples import Example, Splits
 
 INPUT, TARGET = str, str
 
-SET, FILE = "tinyshakespeare", "input.txt.gz"
+SET, FILE = "tinyshakespeare", "input.txt"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from saccade import lock
 from saccade.errors import SaccadeError, UsageError
-from saccade.training import lock
-from saccade.training.lock import locked
+from saccade.lock import locked
 from tests.training.checkpoints.saves import end, start
 
 pytestmark = [

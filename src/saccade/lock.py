@@ -1,4 +1,4 @@
-"""One writer for each run: a lock that the system takes back when its holder dies, however it dies."""
+"""One writer for each run or data set: a lock that the system takes back when its holder dies, however it dies."""
 
 import contextlib
 import os
@@ -11,6 +11,11 @@ from saccade.errors import SaccadeError, UsageError
 LOCK = ".lock"
 
 _held: set[int] = set()
+
+
+class InUse(UsageError):  # noqa: N818 - reads as what it is
+    """A directory that another process writes."""
+
 
 if sys.platform == "win32":
     import msvcrt
@@ -47,9 +52,9 @@ else:
 
 
 @contextlib.contextmanager
-def locked(run: Path) -> Iterator[None]:
-    """Be the only writer of a run, or be told the process that is."""
-    descriptor = _acquire(run)
+def locked(folder: Path, kind: str = "run") -> Iterator[None]:
+    """Be the only writer of a directory, or be told the process that is."""
+    descriptor = _acquire(folder, kind)
     _held.add(descriptor)
     try:
         yield
@@ -59,27 +64,29 @@ def locked(run: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _acquire(run: Path) -> int:
-    path = run / LOCK
+def _acquire(folder: Path, kind: str) -> int:
+    path = folder / LOCK
     while True:
         try:
-            run.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise _unlockable(path, error) from error
+            raise _unlockable(path, error, kind) from error
         try:
             if not _take(descriptor):
-                raise UsageError(f"run {run} is in use by {_holder(descriptor)}; wait for it, stop it, or name another run")
+                raise InUse(
+                    f"{kind} {folder} is in use by {_holder(descriptor)}; wait for it, stop it, or name another {kind}"
+                )
             if _is_still_there(path, descriptor):
                 _sign(descriptor)
                 return descriptor
         except OSError as error:
             os.close(descriptor)
-            raise _unlockable(path, error) from error
+            raise _unlockable(path, error, kind) from error
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # the run was removed between opening and locking: lock the one that is there now
+        os.close(descriptor)  # the directory was removed between opening and locking: lock the one that is there now
 
 
 def _is_still_there(path: Path, descriptor: int) -> bool:
@@ -101,5 +108,5 @@ def _holder(descriptor: int) -> str:
     return f"process {text}" if text.isdecimal() else "another process"
 
 
-def _unlockable(path: Path, error: OSError) -> SaccadeError:
-    return SaccadeError(f"cannot lock {path}: {error.strerror}; choose a run directory on a disk you can write to")
+def _unlockable(path: Path, error: OSError, kind: str) -> SaccadeError:
+    return SaccadeError(f"cannot lock {path}: {error.strerror}; choose a {kind} directory on a disk you can write to")
