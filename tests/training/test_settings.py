@@ -104,14 +104,23 @@ def test_files_of_the_user_take_the_place_of_the_recipes_data() -> None:
     assert (graph.dataset, graph.data.nodes) == ("graph_files", "n.csv")
 
 
-def test_a_preset_stands_for_sizes_under_what_is_given() -> None:
-    presets = systems.load("transformer").PRESETS
-    name, sizes = next(iter(presets.items()))
-    settings = resolve(base("transformer"), ["data.train=my.tsv", f"model.preset={name}", "model.num_heads=1"])
-    assert settings.model.num_heads == 1
-    assert all(getattr(settings.model, key) == value for key, value in sizes.items() if key != "num_heads")
+def test_a_preset_stands_above_defaults_and_under_what_is_given() -> None:
+    given = ["data.train=my.tsv", "model.preset=base", "model.num_heads=1", "train.warmup=7"]
+    made, bare = resolve(base("transformer"), given), resolve(base("transformer"), ["data.train=my.tsv"])
+    assert (made.model.hidden_size, made.model.num_heads, bare.model.hidden_size) == (512, 1, 128)
+    assert (made.train.schedule, made.train.warmup, bare.train.schedule) == ("inverse_sqrt", 7, "cosine")
+    assert made.writer == bare.writer
     with pytest.raises(UnknownName, match=r"unknown preset of transformer 'xyzzy'"):
         resolve(base("transformer"), ["model.preset=xyzzy"])
+
+
+@pytest.mark.parametrize("system", systems.names())
+def test_every_system_and_its_presets_have_settings(system: str) -> None:
+    """With nothing else said, and with early stopping or a learning rate that falls."""
+    bare = resolve(base(system))
+    assert bare.train.schedule == "cosine" or bare.train.patience
+    for name in getattr(systems.load(system), "PRESETS", {}):
+        assert resolve(base(system), [f"model.preset={name}"]).model != bare.model
 
 
 @pytest.mark.parametrize(
@@ -144,7 +153,7 @@ def test_a_file_of_settings_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "kind"), [("han", "word"), ("atae_lstm", "word"), ("deep_sets", "word"), ("luong", "char")]
+    ("system", "kind"), [("han", "word"), ("atae_lstm", "word"), ("deep_sets", "word"), ("luong", "bpe")]
 )
 def test_a_system_takes_the_tokens_that_suit_it(system: str, kind: str) -> None:
     def kind_of(*words: str, **tables: dict[str, str]) -> str:

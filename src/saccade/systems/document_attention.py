@@ -28,7 +28,7 @@ DEFAULTS = WORDS
 class Config(WordsConfig):
     """Sizes, and who asks."""
 
-    encoder: Literal["none", "gru"] = "none"
+    encoder: Literal["none", "gru"] = "gru"
     "none: words stand by themselves, and their order does not matter; gru: each is read with its neighbors."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words count by their weights; mean: all alike, the control."

@@ -30,7 +30,7 @@ PAIRS: dict[str, dict[str, Any]] = {
 }
 # The same for systems that read words and write a label.
 WORDS: dict[str, dict[str, Any]] = {
-    "tokens": {"kind": "word", "size": 20_000, "lower": True},
+    "tokens": {"kind": "word", "size": 20_000},
     "reader": {"spelling": 3},
     "writer": {"agreement": 1.0},
     "train": cosine(600, 5e-3, every=50, patience=6) | {"batch_tokens": 2048},
