@@ -1,0 +1,140 @@
+"""An attention that somebody else's code computed, as a call of the operator: its scores are what that code did to query·key."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.attention import Attended, Mask, Positions, Score, Softmax
+from saccade.attention.call import ALL, AttentionCall
+from saccade.attention.looks import Later
+from saccade.attention.pair_positions import joint_leading, spread
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands in the arguments of a step: for the scores (-1), or for a tensor that is kept beside them."""
+
+    index: int
+
+
+SCORES = Slot(-1)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that was done to all scores, number by number: its function, and its arguments with slots for tensors."""
+
+    function: Callable[..., Tensor]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def scaled(scale: float) -> Step:
+    """Scores are multiplied."""
+    return Step(torch.mul, (SCORES, scale), {})
+
+
+class Replayed(Score):
+    """query·key, and then the steps that the model took, on the rows and heads that are asked for."""
+
+    matrix_product = True
+    one_width = True
+    positional = True
+    logarithmic = True  # a row may be closed as a whole: its weights are zeros
+
+    def __init__(self, steps: Sequence[Step], tensors: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.steps, self.tensors = tuple(steps), tuple(tensors)
+
+    def forward(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
+        scores = query @ key.transpose(-2, -1)
+        for step in self.steps:
+            values = [self._value(value, scores, at) for value in step.args]
+            named = {name: self._value(value, scores, at) for name, value in step.kwargs.items()}
+            scores = step.function(*values, **named)
+        return scores
+
+    def _value(self, value: Any, scores: Tensor, at: Positions) -> Any:
+        if not isinstance(value, Slot):
+            return value
+        return scores if value == SCORES else _cut(self.tensors[value.index], at)
+
+
+def _cut(tensor: Tensor, at: Positions) -> Tensor:
+    """The part of what broadcasts to all scores that belongs to the rows and heads at hand."""
+    if tensor.dim() < 2:
+        return tensor
+    return at.select(tensor[..., at.rows, :] if tensor.shape[-2] == at.queries > 1 else tensor)
+
+
+class Known(Score):
+    """Scores that are kept themselves, in the place of queries: of one new token there are fewer of them than keys."""
+
+    matrix_product = True
+    positional = True
+    logarithmic = True
+
+    def forward(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
+        return query[..., at.key]
+
+
+@dataclass(frozen=True)
+class FromFirst(Mask):
+    """Query i sees keys 0 … i, also where there are more keys than queries: torch's `is_causal`."""
+
+    def allows(self, at: Positions) -> Tensor:
+        return at.key <= at.rows[:, None]
+
+    def __str__(self) -> str:
+        return "causal, from the first key"
+
+
+def replayed(
+    query: Tensor, key: Tensor, context: Tensor, tensors: Sequence[Tensor], steps: Sequence[Step], mask: Mask | None
+) -> Attended:
+    """The call with these queries, keys and steps; fewer heads of keys than of queries are shared by neighbors."""
+    if query.dim() > 2 and key.dim() == query.dim() and key.shape[-3] not in (1, query.shape[-3]):
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+    leading = joint_leading(query, key)
+    score = Replayed(steps, tensors)
+    return Attended(context, AttentionCall(spread(query, leading), spread(key, leading), score, mask, Softmax()))
+
+
+def later(
+    query: Tensor,
+    key: Tensor,
+    context: Tensor,
+    tensors: Sequence[Tensor] = (),
+    steps: Sequence[Step] = (),
+    mask: Callable[..., Mask | None] = lambda *tensors: None,
+) -> Later | Attended:
+    """The same when it is asked for; at once where that keeps less: a step of generation, with few queries for many keys.
+
+    `mask` makes the mask of the tensors, in whose order slots count.
+    """
+
+    def make(query: Tensor, key: Tensor, context: Tensor, *tensors: Tensor) -> Attended:
+        return replayed(query, key, context, tensors, steps, mask(*tensors))
+
+    if query.shape[-2] >= min(key.shape[-2:]):
+        return Later(make, (query, key, context, *tensors))
+    call = make(query, key, context, *tensors).call
+    scores = call.scores(ALL)
+    if call.mask is None and not tensors:
+        scores = scores.contiguous()
+    keys = scores.new_empty(*scores.shape[:-2], scores.shape[-1], 0)
+    return Attended(context, AttentionCall(scores, keys, Known(), None, Softmax()))
+
+
+def pooled(call: AttentionCall, value: Tensor) -> Tensor:
+    """The context, for who did not see it, in blocks of rows."""
+    return torch.cat([call.weights(rows) @ value for rows, _ in call.blocks()], -2)
+
+
+def closed(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """torch.nn's masks as what is added to scores: True, which closes there, becomes -inf."""
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(mask, -math.inf) if mask.dtype == torch.bool else mask
