@@ -17,7 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.nn.modules.module import (
+    _global_forward_hooks_with_kwargs,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from saccade.attention import Attended, Causal, Looks, Mask, allow
@@ -48,6 +52,7 @@ def looking(model: nn.Module) -> Iterator[Looks]:
             recorder.rest()
             for handle in handles:
                 handle.remove()
+                _global_forward_hooks_with_kwargs.pop(handle.id, None)  # which torch leaves behind
     warn_of_unseen(model, looks, recorder.ran)
 
 
@@ -134,7 +139,12 @@ class _Recorder(TorchFunctionMode):
 def _changes(function: Any, kwargs: dict[str, Any]) -> bool:
     """Whether a function changes its first argument."""
     name = getattr(function, "__name__", "")
-    return "out" in kwargs or name in ("__setitem__", "__set__") or (name.endswith("_") and not name.endswith("__")) or name.startswith("__i")
+    return (
+        "out" in kwargs
+        or name in ("__setitem__", "__set__")
+        or (name.endswith("_") and not name.endswith("__"))
+        or name.startswith("__i")
+    )
 
 
 def _called_by_saccade() -> bool:

@@ -1,4 +1,4 @@
-"""An attention that somebody else's code computed, as a call of the operator: its scores are what that code did to query·key."""
+"""Attention that other code computed, as a call of the operator: its scores are what that code did to query·key."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -124,8 +124,6 @@ def later(
         return Later(make, (query, key, context, *tensors))
     call = make(query, key, context, *tensors).call
     scores = call.scores(ALL)
-    if call.mask is None and not tensors:
-        scores = scores.contiguous()
     keys = scores.new_empty(*scores.shape[:-2], scores.shape[-1], 0)
     return Attended(context, AttentionCall(scores, keys, Known(), None, Softmax()))
 

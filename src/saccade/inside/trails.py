@@ -68,7 +68,9 @@ class Trails:
         number = id(tensor)
         self._trails[number] = (weakref.ref(tensor, lambda _: self._trails.pop(number, None)), trail)
 
-    def follow(self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Later | Attended | None:
+    def follow(
+        self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> Later | Attended | None:
         """Takes note of one call; what it gives is an attention that ends with it."""
         if function in PRODUCTS or function in SUMS:
             return self._product(function, args, output)
@@ -99,7 +101,8 @@ class Trails:
 
 def _factors(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor] | None:
     """Queries and keys of a product; one with a parameter is a layer."""
-    if min(left.dim(), right.dim()) < 2 or any(isinstance(getattr(one, "_base", None) if one._is_view() else one, torch.nn.Parameter) for one in (left, right)):
+    bases = [one._base if one._is_view() else one for one in (left, right)]
+    if min(left.dim(), right.dim()) < 2 or any(isinstance(base, torch.nn.Parameter) for base in bases):
         return None
     return left, right.transpose(-2, -1)
 

@@ -38,8 +38,12 @@ def _attentions(modules: dict[str, nn.Module], ran: Collection[str]) -> Iterable
     """Modules that ran and whose class or own name says attention, but for those beside the attention of their parent."""
     for name, module in modules.items():
         own = type(module)
-        basic = own.__module__.startswith("torch.nn.") or next(module.children(), None) is None and _is_layer(module)
-        if name in ran and not basic and (SAYS_ATTENTION.search(own.__name__) or SAYS_ATTENTION.search(name.rpartition(".")[2])):
+        basic = own.__module__.startswith("torch.nn.") or (next(module.children(), None) is None and _is_layer(module))
+        if (
+            name in ran
+            and not basic
+            and (SAYS_ATTENTION.search(own.__name__) or SAYS_ATTENTION.search(name.rpartition(".")[2]))
+        ):
             yield name
 
 
