@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from saccade.attention import Attended, Causal, Looks, Mask, allow
 from saccade.attention import looking as looking_at_own
 from saccade.attention.looks import Later
-from saccade.inside.replayed import SCORES, FromFirst, Slot, Step, later, scaled
+from saccade.inside.replayed import FromFirst, added, later, scaled
 from saccade.inside.torch_modules import is_fast, of_encoder_layer, of_multihead
 from saccade.inside.trails import FUNCTIONS, Trails
 from saccade.inside.unseen import is_compiled, warn_of_unseen
@@ -72,13 +72,13 @@ class _Recorder(TorchFunctionMode):
         """Start to see functions."""
         if not self._watching:
             self._watching = True
-            self.__enter__()
+            self.__enter__()  # type: ignore[no-untyped-call]
 
     def rest(self) -> None:
         """See none until `watch`."""
         if self._watching:
             self._watching = False
-            self.__exit__(None, None, None)
+            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def enter(self, module: nn.Module, inputs: object) -> None:
         """A module begins. Where a fast path, or a compiled graph, depends on nobody watching, nobody does."""
@@ -125,8 +125,9 @@ class _Recorder(TorchFunctionMode):
 
     def _keep(self, look: Later | Attended, name: str | None = None) -> None:
         self._looks.add(look, name)
-        for tensor in look.tensors if isinstance(look, Later) else ():
-            self._held.setdefault(tensor.untyped_storage().data_ptr(), []).append(look)
+        if isinstance(look, Later):
+            for tensor in look.tensors:
+                self._held.setdefault(tensor.untyped_storage().data_ptr(), []).append(look)
 
     def _save(self, changed: object) -> None:
         """Copy what is kept of a tensor that is about to change, such as a static cache of keys."""
@@ -176,4 +177,4 @@ def _scaled_dot_product(
         return later(query, key, context, (), steps, lambda: causal)
     if attn_mask.dtype == torch.bool:
         return later(query, key, context, (attn_mask,), steps, allow)
-    return later(query, key, context, (attn_mask,), [*steps, Step(torch.add, (SCORES, Slot(0)), {})])
+    return later(query, key, context, (attn_mask,), [*steps, added(0)])

@@ -25,7 +25,7 @@ SCORES = Slot(-1)
 
 
 @dataclass(frozen=True)
-class Step:
+class ScoreStep:
     """Something that was done to all scores, number by number: its function, and its arguments with slots for tensors."""
 
     function: Callable[..., Tensor]
@@ -33,9 +33,14 @@ class Step:
     kwargs: dict[str, Any]
 
 
-def scaled(scale: float) -> Step:
+def scaled(scale: float) -> ScoreStep:
     """Scores are multiplied."""
-    return Step(torch.mul, (SCORES, scale), {})
+    return ScoreStep(torch.mul, (SCORES, scale), {})
+
+
+def added(index: int) -> ScoreStep:
+    """The tensor of this number is added to the scores."""
+    return ScoreStep(torch.add, (SCORES, Slot(index)), {})
 
 
 class Replayed(Score):
@@ -46,7 +51,7 @@ class Replayed(Score):
     positional = True
     logarithmic = True  # a row may be closed as a whole: its weights are zeros
 
-    def __init__(self, steps: Sequence[Step], tensors: Sequence[Tensor]) -> None:
+    def __init__(self, steps: Sequence[ScoreStep], tensors: Sequence[Tensor]) -> None:
         super().__init__()
         self.steps, self.tensors = tuple(steps), tuple(tensors)
 
@@ -71,7 +76,7 @@ def _cut(tensor: Tensor, at: Positions) -> Tensor:
     return at.select(tensor[..., at.rows, :] if tensor.shape[-2] == at.queries > 1 else tensor)
 
 
-class Known(Score):
+class KeptScores(Score):
     """Scores that are kept themselves, in the place of queries: of one new token there are fewer of them than keys."""
 
     matrix_product = True
@@ -94,7 +99,7 @@ class FromFirst(Mask):
 
 
 def replayed(
-    query: Tensor, key: Tensor, context: Tensor, tensors: Sequence[Tensor], steps: Sequence[Step], mask: Mask | None
+    query: Tensor, key: Tensor, context: Tensor, tensors: Sequence[Tensor], steps: Sequence[ScoreStep], mask: Mask | None
 ) -> Attended:
     """The call with these queries, keys and steps; fewer heads of keys than of queries are shared by neighbors."""
     if query.dim() > 2 and key.dim() == query.dim() and key.shape[-3] not in (1, query.shape[-3]):
@@ -109,7 +114,7 @@ def later(
     key: Tensor,
     context: Tensor,
     tensors: Sequence[Tensor] = (),
-    steps: Sequence[Step] = (),
+    steps: Sequence[ScoreStep] = (),
     mask: Callable[..., Mask | None] = lambda *tensors: None,
 ) -> Later | Attended:
     """The same when it is asked for; at once where that keeps less: a step of generation, with few queries for many keys.
@@ -125,7 +130,7 @@ def later(
     call = make(query, key, context, *tensors).call
     scores = call.scores(ALL)
     keys = scores.new_empty(*scores.shape[:-2], scores.shape[-1], 0)
-    return Attended(context, AttentionCall(scores, keys, Known(), None, Softmax()))
+    return Attended(context, AttentionCall(scores, keys, KeptScores(), None, Softmax()))
 
 
 def pooled(call: AttentionCall, value: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from saccade.attention import Attended
 from saccade.attention.looks import Later
-from saccade.inside.replayed import SCORES, Slot, Step, later
+from saccade.inside.replayed import SCORES, ScoreStep, Slot, later
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Trail:
 
     query: Tensor
     key: Tensor
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScoreStep, ...] = ()
     tensors: tuple[Tensor, ...] = ()
     merged: bool = False
     weights: bool = False
@@ -48,7 +48,7 @@ EACH_NUMBER = {
 AFTER_SOFTMAX = {F.dropout, torch.dropout, T.to, T.type, T.float, T.half, T.bfloat16, T.type_as, torch.nan_to_num}
 SHAPES = {T.view, T.reshape, torch.reshape, T.unflatten, T.flatten, torch.flatten, torch.unflatten}
 SAME = {T.contiguous, T.clone, torch.clone}
-FUNCTIONS: frozenset[Function] = frozenset(PRODUCTS | SUMS | SOFTMAX | EACH_NUMBER | AFTER_SOFTMAX | SHAPES | SAME)
+FUNCTIONS: frozenset[Any] = frozenset(PRODUCTS | SUMS | SOFTMAX | EACH_NUMBER | AFTER_SOFTMAX | SHAPES | SAME)
 
 
 class Trails:
@@ -112,7 +112,8 @@ def _sides(equation: str, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor] 
     terms = equation.replace(" ", "").replace("->", ",").split(",")
     if len(terms) != 3 or "." in equation or len(terms[2]) < 2:
         return None
-    first, second, (*leading, query, key) = terms
+    first, second = terms[:2]
+    *leading, query, key = list(terms[2])
     shared = [letter for letter in first if letter in second and letter not in terms[2]]
     if len(shared) != 1 or query in second or key in first or set(first + second) != {*terms[2], *shared}:
         return None
@@ -185,7 +186,7 @@ def _stepped(
         tensors.append(value)
         return Slot(len(tensors) - 1)
 
-    step = Step(_apart(function), tuple(map(slot, args)), {name: slot(value) for name, value in kwargs.items()})
+    step = ScoreStep(_apart(function), tuple(map(slot, args)), {name: slot(value) for name, value in kwargs.items()})
     shape = (*_leading(trail), trail.query.shape[-2], trail.key.shape[-2])
     if len(tensors) > len(trail.tensors) and (trail.merged or output.shape != shape):
         return None
