@@ -24,7 +24,7 @@ from torch.nn.modules.module import (
 )
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from saccade.attention import Attended, Causal, Looks, Mask, allow
+from saccade.attention import Attended, Causal, Looks
 from saccade.attention import looking as looking_at_own
 from saccade.attention.looks import Later
 from saccade.inside.replayed import FromFirst, added, later, scaled
@@ -173,8 +173,8 @@ def _scaled_dot_product(
     steps = [scaled(query.shape[-1] ** -0.5 if scale is None else scale)]
     if attn_mask is None:
         square = query.shape[-2] == key.shape[-2]
-        causal: Mask | None = (Causal() if square else FromFirst()) if is_causal else None
-        return later(query, key, context, (), steps, lambda: causal)
+        causal = (Causal() if square else FromFirst()) if is_causal else None
+        return later(query, key, context, (), steps, causal)
     if attn_mask.dtype == torch.bool:
-        return later(query, key, context, (attn_mask,), steps, allow)
+        return later(query, key, context, (), steps, attn_mask)
     return later(query, key, context, (attn_mask,), [*steps, added(0)])

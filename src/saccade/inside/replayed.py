@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.attention import Attended, Mask, Positions, Score, Softmax
+from saccade.attention import Attended, Mask, Positions, Score, Softmax, allow
 from saccade.attention.call import ALL, AttentionCall
 from saccade.attention.looks import Later
 from saccade.attention.pair_positions import joint_leading, spread
+from saccade.inside.packed_masks import Banded, packed
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Replayed(Score):
     positional = True
     logarithmic = True  # a row may be closed as a whole: its weights are zeros
 
-    def __init__(self, steps: Sequence[ScoreStep], tensors: Sequence[Tensor]) -> None:
+    def __init__(self, steps: Sequence[ScoreStep], tensors: Sequence[Tensor | Banded]) -> None:
         super().__init__()
         self.steps, self.tensors = tuple(steps), tuple(tensors)
 
@@ -69,8 +70,10 @@ class Replayed(Score):
         return scores if value == SCORES else _cut(self.tensors[value.index], at)
 
 
-def _cut(tensor: Tensor, at: Positions) -> Tensor:
+def _cut(tensor: Tensor | Banded, at: Positions) -> Tensor:
     """The part of what broadcasts to all scores that belongs to the rows and heads at hand."""
+    if isinstance(tensor, Banded):
+        return tensor.allows(at) if tensor.closed.dtype == torch.bool else tensor.numbers(at)
     if tensor.dim() < 2:
         return tensor
     return at.select(tensor[..., at.rows, :] if tensor.shape[-2] == at.queries > 1 else tensor)
@@ -99,7 +102,12 @@ class FromFirst(Mask):
 
 
 def replayed(
-    query: Tensor, key: Tensor, context: Tensor, tensors: Sequence[Tensor], steps: Sequence[ScoreStep], mask: Mask | None
+    query: Tensor,
+    key: Tensor,
+    context: Tensor,
+    tensors: Sequence[Tensor | Banded],
+    steps: Sequence[ScoreStep],
+    mask: Mask | None,
 ) -> Attended:
     """The call with these queries, keys and steps; fewer heads of keys than of queries are shared by neighbors."""
     if query.dim() > 2 and key.dim() == query.dim() and key.shape[-3] not in (1, query.shape[-3]):
@@ -115,20 +123,25 @@ def later(
     context: Tensor,
     tensors: Sequence[Tensor] = (),
     steps: Sequence[ScoreStep] = (),
-    mask: Callable[..., Mask | None] = lambda *tensors: None,
+    mask: Mask | Tensor | None = None,
 ) -> Later | Attended:
-    """The same when it is asked for; at once where that keeps less: a step of generation, with few queries for many keys.
+    """The same when it is asked for; at once where that keeps less: a step of generation, with few queries for many keys."""
+    at_once = query.shape[-2] < min(key.shape[-2:])
+    values, fixed = ([*tensors, mask], None) if isinstance(mask, Tensor) else ([*tensors], mask)
+    kept = [value if at_once else packed(value) for value in values]
+    bands = [value if isinstance(value, Banded) else None for value in kept]
+    masked = len(values) > len(tensors)
 
-    `mask` makes the mask of the tensors, in whose order slots count.
-    """
+    def make(query: Tensor, key: Tensor, context: Tensor, *plain: Tensor) -> Attended:
+        left = iter(plain)
+        values = [next(left) if band is None else band for band in bands]
+        own = values.pop() if masked else fixed
+        return replayed(query, key, context, values, steps, allow(own) if isinstance(own, Tensor) else own)
 
-    def make(query: Tensor, key: Tensor, context: Tensor, *tensors: Tensor) -> Attended:
-        return replayed(query, key, context, tensors, steps, mask(*tensors))
-
-    if query.shape[-2] >= min(key.shape[-2:]):
-        return Later(make, (query, key, context, *tensors))
-    call = make(query, key, context, *tensors).call
-    scores = call.scores(ALL)
+    inputs = (query, key, context, *(value for value in kept if isinstance(value, Tensor)))
+    if not at_once:
+        return Later(make, inputs)
+    scores = make(*inputs).call.scores(ALL)
     keys = scores.new_empty(*scores.shape[:-2], scores.shape[-1], 0)
     return Attended(context, AttentionCall(scores, keys, KeptScores(), None, Softmax()))
 
