@@ -3,6 +3,7 @@
     model = saccade.load("runs/dates")
     model.predict("<de_DE> 9. März 2029")
     model.look("<de_DE> 9. März 2029")
+    saccade.look(any_torch_model, tokenizer, "a text")
 
 Importing saccade imports no torch; a name is imported when it is used.
 """
@@ -23,7 +24,8 @@ _PLACES = {
     "attend": "saccade.attention",
     "attend_edges": "saccade.attention",
     "load": "saccade.exchange.opening",
-    "looking": "saccade.attention",
+    "look": "saccade.inside",
+    "looking": "saccade.inside",
     "train": "saccade.trained",
 }
 __all__ = ["__version__", *_PLACES]

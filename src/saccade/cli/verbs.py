@@ -28,7 +28,7 @@ from saccade.task import Kinds
 from saccade.trained import TrainedModel
 from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
-from saccade.training.run import Which, require_same_files
+from saccade.training.run import Run, Which, require_same_files
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
 from saccade.view import shown
