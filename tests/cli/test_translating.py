@@ -139,6 +139,9 @@ def test_reading_and_writing_are_looked_at_by_name(many: Path, capsys: pytest.Ca
     )
     assert read.code == 0, read.err
     assert f"{READING} · head 1 of 0–1 · down: input (characters) · across: input (characters)" in read.out
+    small = here("look many ax --to de --no-color --width 120 --drawing overview", capsys)
+    assert "3 looks, 6 heads" in small.out
+    assert here("look many ax --to de --drawing line", capsys).code == 2
     written = here(["look", "many", "ax", "--to", "de", "--no-color", "--width", "120", "--look", WRITING], capsys)
     assert "down: output (characters) · across: written (characters)" in written.out
     files = [word for suffix in ("svg", "png", "html", "trace") for word in ("-o", f"r.{suffix}")]

@@ -84,7 +84,7 @@ def test_a_picture_says_how_much_each_word_was() -> None:
     assert len(scenes) == 2
     for drawn in scenes:
         assert list(drawn.axes["input"].labels) == ["the", "end", "is", "good"]
-        assert [(look.name, look.queries, look.keys) for look in drawn.looks] == [("pool", "output", "input")]
+        assert [(look.name, look.queries, look.keys) for look in drawn.looks] == [("attention pooling", "output", "input")]
         assert drawn.looks[0].weights.sum() == pytest.approx(1, abs=1e-5)
     (beside, _) = predictions(task, made, [text, EXAMPLES[1].input], options(looks=True))
     np.testing.assert_allclose(beside[0].looks[0].weights[..., :4], found[0].looks[0].weights, atol=1e-5)

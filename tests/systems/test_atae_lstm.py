@@ -81,7 +81,7 @@ def test_an_empty_text_has_a_label_too() -> None:
 def test_another_aspect_changes_the_weights_and_the_label() -> None:
     one = made()
     other = batch(aspects=[[8], *ASPECTS[1:]])
-    before, after = weights_of(one, batch())["pool"], weights_of(one, other)["pool"]
+    before, after = weights_of(one, batch())["attention pooling"], weights_of(one, other)["attention pooling"]
     assert not torch.allclose(before[0], after[0], atol=1e-3)
     assert not torch.allclose(one.logits(batch().input)[0], one.logits(other.input)[0], atol=1e-3)
     torch.testing.assert_close(before[1:], after[1:])
@@ -106,7 +106,7 @@ def test_it_is_the_equations_written_out(which: int) -> None:
     weights = (torch.tanh(score.key_map(states) + score.query_map(aspect)) @ score.vector).softmax(0)
     logits = one.output(torch.tanh(one.pooled(weights @ states) + one.last(states[-1])))
     torch.testing.assert_close(one.logits(given)[which], logits, atol=1e-5, rtol=1e-5)
-    seen = weights_of(one, Batch(given))["pool"][which, 0, 0]
+    seen = weights_of(one, Batch(given))["attention pooling"][which, 0, 0]
     torch.testing.assert_close(seen[: len(words)], weights, atol=1e-5, rtol=1e-5)
     assert not seen[len(words) :].any()
 
@@ -134,7 +134,7 @@ def test_distance_is_added_to_the_score() -> None:
     plain.load_state_dict({name: parameter for name, parameter in one.state_dict().items() if "nearness" not in name})
     assert one.pool.nearness is not None
     table = one.pool.nearness.table
-    before, after = (weights_of(model, given)["pool"][:, 0, 0] for model in (plain, one))
+    before, after = (weights_of(model, given)["attention pooling"][:, 0, 0] for model in (plain, one))
     sizes, distances = given.input.lengths.tolist(), given.input.distance.tolist()
     for row, (size, distance) in enumerate(zip(sizes, distances, strict=True)):
         numbers = torch.stack([table.new_zeros(()) if d == FAR else table[max(-2, min(d, 2)) + 2] for d in distance[:size]])

@@ -111,7 +111,7 @@ def test_where_it_is_read_the_order_does(name: str, given: dict[str, Any]) -> No
 
 def test_with_the_mean_as_its_query_only_what_the_query_weighed_is_shown() -> None:
     made = labeler("document_attention", {"query": "context"})
-    assert list(weights_of(made, batch())) == ["pool"]
+    assert list(weights_of(made, batch())) == ["attention pooling"]
 
 
 def test_binary_features_count_once() -> None:
@@ -130,13 +130,13 @@ def test_it_attends_where_words_are_weighed_against_each_other(name: str, given:
 def test_where_it_looked_is_what_it_weighed_by() -> None:
     made = labeler("document_attention", {})
     seen = weights_of(made, batch())
-    assert list(seen) == ["pool"]
-    assert seen["pool"].shape == (5, 1, 1, 7)
-    torch.testing.assert_close(seen["pool"].sum(-1), torch.ones(5, 1, 1))
-    for row, length in zip(seen["pool"], batch().input.lengths.tolist(), strict=True):
+    assert list(seen) == ["attention pooling"]
+    assert seen["attention pooling"].shape == (5, 1, 1, 7)
+    torch.testing.assert_close(seen["attention pooling"].sum(-1), torch.ones(5, 1, 1))
+    for row, length in zip(seen["attention pooling"], batch().input.lengths.tolist(), strict=True):
         assert not row[..., length:].any()
     words = made.words(batch().input)
-    pooled = (seen["pool"][:, 0] @ words)[:, 0]
+    pooled = (seen["attention pooling"][:, 0] @ words)[:, 0]
     torch.testing.assert_close(made.output(pooled), made.logits(batch().input), atol=1e-5, rtol=1e-5)
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -22,7 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def weak() -> Trace:
     """The same, each weight halved."""
     scene = plain()
-    half = dataclasses.replace(scene.looks[0], weights=scene.looks[0].weights / 2)
+    half = dataclasses.replace(scene.looks[0], weights=scene.looks[0].weights / np.float32(2))
     return Trace("other", [dataclasses.replace(scene, looks=[half])])
 
 
@@ -69,7 +70,7 @@ def test_the_terminal_has_two_columns_where_they_fit() -> None:
 
 def test_one_scene_alone_beside_another() -> None:
     shown = Shown(trace(plain("first"), plain("second"), plain("third")), "cross", 1)
-    assert [each.scenes[0].title for each in shown][:2] == ["first", "second"]
+    assert [shown[number].scenes[0].title for number in range(2)] == ["first", "second"]
     assert (shown[1].look, shown[-1].scenes[0].title) == ("cross", "third")
     assert "second" in shown[0].beside(shown[1]).svg()[0]
     with pytest.raises(UsageError, match="as many scenes on both sides, got 3 and 1"):

@@ -13,6 +13,7 @@ from saccade.config import Positive, Share
 from saccade.data.tensors import Batch
 from saccade.view.trace import Look
 
+CALLED = {"": "attention", "pool": "attention pooling"}  # looks by their modules; others by the module's own name
 Recorded = Mapping[str, Sequence[Any]]  # attention by the qualified name of the module that attended
 
 
@@ -171,7 +172,7 @@ class System(nn.Module):
         """Where it looked while this output was computed, from what was recorded; nothing where it has no attention."""
         # What the system itself attends to on the way, the mean of all words say, is not what its parts chose.
         names = [name for name in recorded if name] or list(recorded)
-        found = {name or "attention": recorded[name][-1].weights() for name in names}
+        found = {CALLED.get(name, name): recorded[name][-1].weights() for name in names}
         return [
             BatchLook(name, "output", "input", weights.unflatten(0, (len(output), -1))) for name, weights in found.items()
         ]

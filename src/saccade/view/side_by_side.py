@@ -52,7 +52,7 @@ class SideBySide:
             for each in self.sides
         ]
         pairs = zip(*sides, strict=True)
-        return "\n\n".join("\n\n".join(pair) if narrow else _columns(*map(str.splitlines, pair), half) for pair in pairs)
+        return "\n\n".join("\n\n".join(pair) if narrow else _columns(*pair, half) for pair in pairs)
 
     def svg(self) -> list[str]:
         """A drawing for each pair of scenes, the name of the system over each side."""
@@ -110,9 +110,9 @@ def _shared_span(drawn: Sequence[tuple[Drawing, Figure]]) -> tuple[float, float]
     return limits(*(figure.weights for _, figure in drawn))
 
 
-def _columns(left: Sequence[str], right: Sequence[str], half: int) -> str:
+def _columns(left: str, right: str, half: int) -> str:
     lines = []
-    for one, other in zip_longest(left, right, fillvalue=""):
+    for one, other in zip_longest(left.splitlines(), right.splitlines(), fillvalue=""):
         gap = " " * (half - display_text.columns(ANSI.sub("", one)) + APART)
         lines.append(f"{one}{gap}{other}".rstrip())
     return "\n".join(lines)

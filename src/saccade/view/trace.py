@@ -191,7 +191,7 @@ def _check_probabilities(expected: str, probabilities: Any, places: int) -> None
 
 def _check_unknown(owner: str, unknown: object, places: int) -> None:
     """Numbers of places, each once, ascending."""
-    numbers = list(unknown) if isinstance(unknown, Sequence) and not isinstance(unknown, str) else [None]
+    numbers: list[Any] = list(unknown) if isinstance(unknown, Sequence) else [None]
     whole = all(type(number) is int and 0 <= number < places for number in numbers)
     if not whole or numbers != sorted(set(numbers)):
         expected = f"the numbers of unknown places, ascending, each from 0 to {places - 1}"

@@ -19,8 +19,8 @@ def test_an_attribution_is_never_the_first_where_there_is_attention() -> None:
     assert find_look(alone, None).name == "gradient × input"
 
 
-def between(rows: list[list[float]], **fields: str) -> tuple[Scene, Look]:
-    look = Look("l", "q", "k", np.array([rows], dtype=np.float32), **fields)
+def between(rows: list[list[float]], kind: str = "attention") -> tuple[Scene, Look]:
+    look = Look("l", "q", "k", np.array([rows], dtype=np.float32), kind=kind)
     axes = {"q": Axis("words", ["q"] * len(rows)), "k": Axis("words", ["k"] * len(rows[0]))}
     return Scene("t", axes, [look]), look
 

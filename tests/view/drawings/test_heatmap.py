@@ -15,7 +15,8 @@ from hypothesis.extra import numpy as arrays
 
 from saccade.view.drawings import heatmap
 from saccade.view.output import display_text, scales
-from saccade.view.output.colors import hexadecimal, ramp
+from saccade.view.output.colors import SIGNED, hexadecimal, ramp
+from saccade.view.output.svg_layout import Marks
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = ["\x1b[31mred", "a\nb", "a\rb", "\u202egpj.exe", "\ud800", "\x00", "\u2028", "\x9b2J", "\ufffe"]
@@ -188,3 +189,35 @@ def test_cells_of_one_color_share_one_path() -> None:
 @given(arrays.arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 8))), st.text(max_size=30))
 def test_any_matrix_and_label_give_well_formed_xml(weights: scales.Floats, label: str) -> None:
     assert all_numbers_are_finite(heatmap.svg(weights, rows=[label] * len(weights), title=label))
+
+
+def test_signed_weights_have_0_in_the_middle() -> None:
+    values = [[-1.0, 0.0, 0.5]]
+    plain = heatmap.terminal(values, color=False, width=40, signed=True)
+    assert body(plain) == ["█-  ▒▒"]
+    assert "min -1" in plain
+    assert "max 1" in plain
+    fills = re.findall(r'fill="(#\w+)"', heatmap.svg(values, signed=True).split("<g ")[1])
+    assert fills[:3] == [hexadecimal(ramp(level, SIGNED)) for level in (0.0, 0.5, 0.75)]
+    wide = np.zeros((1, 300))
+    wide[0, 7], wide[0, 200] = -1.0, 0.25
+    assert "█-" in heatmap.terminal(wide, color=False, width=40, signed=True)  # pooling keeps what is far below 0
+
+
+def test_short_names_of_columns_are_read_from_left_to_right() -> None:
+    upright, standing = (heatmap.svg(np.eye(3), columns=names) for names in (["ab", "cde", "f"], ["a" * 15] * 3))
+    assert "rotate" not in upright
+    assert standing.count("rotate(-90") == 3
+    assert heatmap.svg(np.eye(30), columns=["abc"] * 30).count("rotate(-90") == 30  # 30 columns have no room
+
+
+def test_places_are_marked() -> None:
+    marks = Marks({1}, {0}, ["97%", "3%"], ["#111111", "#222222"], [], {"one": "#111111", "two": "#222222"})
+    root = ElementTree.fromstring(heatmap.svg(np.eye(2), rows=["a", "b"], columns=["c", "d"], marks=marks))
+    texts = list(root.iter("{http://www.w3.org/2000/svg}text"))
+    assert [each.text for each in texts if "text-decoration" in each.attrib] == ["b", "c"]
+    assert {"97%", "3%", "one", "two"} <= {each.text for each in texts}
+    strips = [each.attrib["fill"] for each in root.iter("{http://www.w3.org/2000/svg}rect")][1:]
+    assert strips == ["#111111", "#222222"]
+    lines = heatmap.terminal(np.eye(2), rows=["a", "b"], beside=["97%", "3%"], color=False, width=40).splitlines()
+    assert [line[-4:] for line in lines if "│" in line] == [" 97%", "  3%"]

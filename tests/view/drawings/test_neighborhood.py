@@ -10,6 +10,7 @@ from PIL import Image
 
 from saccade.view import Shown
 from saccade.view.drawings.neighborhood import MOST, svg, terminal
+from saccade.view.output.colors import class_colors
 from saccade.view.output.screen import UNICODE, Screen
 from saccade.view.trace import Axis, Look, Scene, Trace
 
@@ -66,3 +67,12 @@ def test_neighbors_tell_their_weights() -> None:
     listed = terminal(names, numbers, Screen(UNICODE, False, 90)).splitlines()
     told = {words[-2]: words[-1] for line in listed if len(words := re.findall(r"[\w.]+", line)) >= 2}
     assert {name: told[name] for name in names[1:]} == {"one": "0.346", "two": "0.050", "three": "0.481"}
+
+
+def test_classes_have_colors_and_a_legend() -> None:
+    drawing = svg(["me", "a", "b", "c"], [0.1, 0.2, 0.6, 0.1], "t", classes=["2", "art", "2", "art"])
+    palette = class_colors(["2", "art"])
+    fills = re.findall(r'<circle [^>]*?fill="(#\w+)"', drawing)
+    assert sorted(fills) == sorted([palette["2"], palette["art"], palette["art"], palette["2"], palette["art"]])
+    assert ">class 2</text>" in drawing
+    assert ">art</text>" in drawing

@@ -9,6 +9,7 @@ from PIL import Image
 from saccade.view.drawings.heatmap import svg
 from saccade.view.output import fonts
 from saccade.view.output.raster import png, text_image
+from saccade.view.output.svg_layout import Marks
 
 
 def opened(content: bytes) -> Image.Image:
@@ -45,3 +46,13 @@ def test_fonts_that_lack_a_letter_say_so() -> None:
     assert fonts.has(None, "a")
     assert not fonts.has(None, "漢")
     assert not fonts.has(None, "\U0010fffe")
+
+
+def test_an_underline_is_dotted() -> None:
+    marks = Marks(unknown_rows={0})
+    plain, dotted = (
+        np.asarray(opened(png(svg([[1.0]], rows=["word"], columns=[1.0], marks=each), scale=2))) for each in (None, marks)
+    )
+    rows, places = np.nonzero((plain != dotted).any(-1))
+    assert len(set(rows.tolist())) <= 4  # a thin line
+    assert 0.3 < len(set(places.tolist())) / (places.max() - places.min() + 1) < 0.9

@@ -368,8 +368,8 @@ def test_the_first_drawing_is_there_before_the_script(browser: "Browser", tmp_pa
 
 
 def test_names_can_be_read_on_a_narrow_screen(browser: "Browser", tmp_path: Path) -> None:
-    narrow = {"viewport": {"width": 375, "height": 700}}
-    with Opened(browser, tmp_path, trace(neighborhood(12), large(20)), **narrow) as opened:
+    narrow = {"width": 375, "height": 700}
+    with Opened(browser, tmp_path, trace(neighborhood(12), large(20)), viewport=narrow) as opened:
         sizes = """all => all.map(each => {
             const { height, right } = each.getBoundingClientRect();
             return [height, right];

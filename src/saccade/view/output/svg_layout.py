@@ -151,8 +151,8 @@ def column_labels(axis: AxisLabels, box: Box, unknown: Collection[int] = ()) -> 
 def _class_strips(marks: Marks, box: Box) -> list[str]:
     """A strip beside the rows, and one under the columns, in the colors of their classes."""
     down, across = box.height / max(1, len(marks.row_colors)), box.width / max(1, len(marks.column_colors))
-    rows = [(box.x - STRIP, box.y + number * down, 5, down, fill) for number, fill in enumerate(marks.row_colors)]
-    rows += [(box.x + number * across, box.bottom + 3, across, 5, fill) for number, fill in enumerate(marks.column_colors)]
+    rows = [(box.x - STRIP, box.y + number * down, 5.0, down, fill) for number, fill in enumerate(marks.row_colors)]
+    rows += [(box.x + number * across, box.bottom + 3, across, 5.0, fill) for number, fill in enumerate(marks.column_colors)]
     return [element("rect", {"x": x, "y": y, "width": w, "height": h, "fill": fill}) for x, y, w, h, fill in rows]
 
 
@@ -160,6 +160,7 @@ def class_legend(palette: Mapping[str, str], y: float, wide: float) -> tuple[lis
     """A dot and the name of each class, in lines; and where the last line stands."""
     parts, x = [], 20.0
     for name, color in palette.items():
+        name = f"class {name}" if name.isdigit() else name
         size = 22 + 6.6 * display_text.columns(display_text.fit(name, LONGEST_NAME * 2))
         if x + size > wide and x > 20:
             x, y = 20.0, y + 18

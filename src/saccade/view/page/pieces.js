@@ -91,7 +91,7 @@ function classLegend(palette) {
   legend.append(...Object.entries(palette).map(([name, color]) => {
     const entry = made("span", "", { class: "class" }), dot = made("i", "", { "aria-hidden": "true" });
     dot.style.backgroundColor = color;
-    entry.append(dot, made("bdi", name));
+    entry.append(dot, made("bdi", /^\d+$/.test(name) ? `class ${name}` : name));
     return entry;
   }));
   return legend;
