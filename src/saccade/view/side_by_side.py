@@ -52,7 +52,7 @@ class SideBySide:
             for each in self.sides
         ]
         pairs = zip(*sides, strict=True)
-        return "\n\n".join("\n\n".join(pair) if narrow else _columns(*pair, half) for pair in pairs)
+        return "\n\n".join("\n\n".join(pair) if narrow else _columns(pair[0], pair[1], half) for pair in pairs)
 
     def svg(self) -> list[str]:
         """A drawing for each pair of scenes, the name of the system over each side."""
