@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from saccade.view import Shown
-from saccade.view.trace import Look, Trace
+from saccade.view.trace import Axis, Look, Scene, Trace
 
 from ..traces import (
     HOSTILE,
@@ -322,6 +322,17 @@ def test_a_page_says_what_else_is_known(browser: "Browser", tmp_path: Path) -> N
         assert opened.text("#remarks .classes").split() == ["article", "noun"]
         opened.page.locator("#scenes button").nth(1).click()
         assert "nearly uniform" in opened.text("#remarks")
+
+
+@pytest.mark.parametrize(
+    ("labels", "text"), [(["play", "##ing", "ball"], "play ##ing ball"), (["play", "ing", " ball"], "playing ball")]
+)
+def test_pieces_are_set_apart_unless_they_tell_where_words_begin(
+    browser: "Browser", tmp_path: Path, labels: list[str], text: str
+) -> None:
+    scene = Scene("t", {"q": Axis("pieces", labels)}, [Look("l", "q", "q", np.eye(3, dtype=np.float32)[None])])
+    with Opened(browser, tmp_path, trace(scene)) as opened:
+        assert opened.text("#queries").strip() == text
 
 
 def test_a_page_opens_on_the_most_focused_layer(browser: "Browser", tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // The heat map on a canvas: tiles of 256 × 256 cells, drawn only where they can be seen, between sticky labeled axes.
 
-const TILE = 256, TILES_KEPT = 160, LARGEST_CELL = 36, WIDEST_CELL = 76, CLOSEST = 56, STRIP = 8, READABLE = 15, CLOSER = 3.5, FONT_SIZE = 12, AIR = 8;
+const TILE = 256, TILES_KEPT = 160, LARGEST_CELL = 36, WIDEST_CELL = 76, CLOSEST = 56, STRIP = 8, READABLE = 15.5, CLOSER = 3.5, FONT_SIZE = 12, AIR = 8;
 const FONT = `${FONT_SIZE}px ui-sans-serif, system-ui, -apple-system, "Segoe UI", "DejaVu Sans", Verdana, sans-serif`;
 
 const between = (value, low, high) => Math.max(low, Math.min(high, value));

@@ -1,6 +1,6 @@
 // All looks and heads of a scene as small heat maps on one scale; a click opens one.
 
-const FINEST = 48;  // cells along the longer side of a small map
+const FINEST = 48, SMALLEST = 36, LARGEST = 88, AROUND = 17;  // cells of a small map; its pixels, and those around it
 
 function drawOverview({ scene, open, current, ramps }) {
   const shown = scene.looks.map((look, index) => ({ look, index })).filter(({ look }) => look.shape[1]);
@@ -22,6 +22,9 @@ function drawOverview({ scene, open, current, ramps }) {
     return row;
   });
   const drawing = made("div", "", { class: "overview" });
+  const heads = Math.max(...shown.map(({ look }) => look.weights.length)), wide = find("drawing").clientWidth;
+  const across = Math.ceil(heads / Math.ceil(heads * (SMALLEST + AROUND) / wide));  // as many in every line
+  drawing.style.setProperty("--thumb", `${Math.min(LARGEST, Math.floor(wide / across) - AROUND)}px`);
   drawing.append(...rows);
   return { nodes: [drawing], meaning: ["A row for each look, a map for each head, all on one scale from 0. Click a map to open it."] };
 }

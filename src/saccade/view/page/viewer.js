@@ -5,6 +5,7 @@ const trace = JSON.parse(find("trace").textContent);
 const ramps = { plain: ramp(trace.anchors), signed: ramp(trace.signed) };
 const map = new HeatMap(find("cells"), ramps.plain);
 const JOINED = new Set(["characters", "letters", "bytes", "pieces", "tokens"]);  // written without spaces between
+const PARTS = new Set(["pieces", "tokens"]), SPACED = /^[ ▁Ġ]/;  // pieces that do not tell where words begin are set apart
 const MOST_TEXT = 4000, TOP = 10, NEAR = 4, MOST_NAMED = 12;
 const HELP = {
   path: "Point at a glimpse, or move with the Tab and arrow keys, to read its place.",
@@ -220,7 +221,8 @@ function keepPlace(change) {
 }
 
 function showText(id, which, clickable) {
-  const { name, kind, labels, percents, probabilities } = axis(which), joined = JOINED.has(kind), line = find(id);
+  const { name, kind, labels, percents, probabilities } = axis(which), line = find(id);
+  const joined = JOINED.has(kind) && (!PARTS.has(kind) || labels.some((label) => SPACED.test(label)));
   find(`${id}-name`).textContent = name === kind ? name : `${name}, ${kind}`;
   const pieces = labels.slice(0, MOST_TEXT).flatMap((label, index) => {
     const piece = marked(made("i", joined ? label || "∅" : named(label), clickable ? { "data-row": index } : {}), axis(which), index);
