@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 
 from saccade.cli import downloads
 from saccade.data import fetching, known
@@ -50,7 +51,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, answer: bool) -> list[str]:
 
     monkeypatch.setattr(downloads, "sys", SimpleNamespace(stdin=_Terminal(), stderr=sys.stderr))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(downloads.typer, "confirm", confirm)
+    monkeypatch.setattr(typer, "confirm", confirm)
     return questions
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -229,7 +230,7 @@ def test_a_busy_server_is_asked_again(site: Site, tmp_path: Path, codes: list[in
 def test_pauses_double(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(fetching, "PAUSE", 1.0)
-    monkeypatch.setattr(fetching.time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", pauses.append)
     site.codes["a.txt"] = [503] * 3
     refused(made(site.address), tmp_path, "503")
     assert pauses == [1.0, 2.0]
@@ -353,7 +354,7 @@ def test_a_full_disk_is_one_line(site: Site, tmp_path: Path, monkeypatch: pytest
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(fetching.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         refused(made(site.address), tmp_path, "No space left on device", "free some space", "what has arrived is kept")
     assert len(partials(tmp_path)) == 1
     get(made(site.address), tmp_path, quiet)
