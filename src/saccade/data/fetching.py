@@ -134,7 +134,7 @@ class _Session:
         if digest == file.sha256:
             packed = url.endswith(".gz") and not file.path.endswith(".gz")
             return partial.replace(target.with_name(f"{target.name}.gz") if packed else target)
-        partial.unlink()
+        partial.unlink(missing_ok=True)
         if resumed:  # what was there may have been of another edition
             return self._from(address, file, target)
         raise _other(url, file, digest)
@@ -192,18 +192,22 @@ def _download(url: str, partial: Path, most: int, report: Callable[[int, int], N
 
 def _resume(url: str, partial: Path, most: int, report: Callable[[int, int], None]) -> None:
     start = partial.stat().st_size if partial.exists() else 0
-    with closing(_received(url, start)) as pieces, partial.open("ab") as output:
-        for place, total, piece in pieces:
-            if place != output.tell():  # the server begins anew
-                output.truncate(place)
-                output.seek(place)
-            if place + len(piece) > most:
-                output.truncate(0)
-                raise DataError(f"{url}: expected at most {most} bytes, got more; it is another file")
-            output.write(piece)
-            report(place + len(piece), total)
-        output.flush()
-        os.fsync(output.fileno())
+    try:
+        with closing(_received(url, start)) as pieces, partial.open("ab") as output:
+            for place, total, piece in pieces:
+                if place != output.tell():  # the server begins anew
+                    output.truncate(place)
+                    output.seek(place)
+                if place + len(piece) > most:
+                    output.truncate(0)
+                    raise DataError(f"{url}: expected at most {most} bytes, got more; it is another file")
+                output.write(piece)
+                report(place + len(piece), total)
+            output.flush()
+            os.fsync(output.fileno())
+    finally:
+        if partial.exists() and not partial.stat().st_size:  # nothing to go on with
+            partial.unlink()
 
 
 def _received(url: str, start: int) -> Generator[tuple[int, int, bytes], None, None]:
