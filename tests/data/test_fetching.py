@@ -192,6 +192,21 @@ def test_an_archive_outlives_ctrl_c(site: Site, tmp_path: Path, monkeypatch: pyt
     assert tree(tmp_path / "data") == {f"toy/{path}" for path in CONTENT}
 
 
+def test_a_damaged_archive_is_downloaded_again(site: Site, tmp_path: Path) -> None:
+    site.content["all.zip"] = zipped(tmp_path / "made", CONTENT).read_bytes()
+    item = replace(made(), files=(known_file("a.txt", CONTENT["a.txt"], f"{site.address}/all.zip#a.txt"),))
+    with pytest.raises(KeyboardInterrupt):
+        get(item, tmp_path / "data", interrupted_at(1))
+    (partial,) = partials(tmp_path)
+    partial.write_bytes(bytes(len(site.content["all.zip"])))
+    get(item, tmp_path / "data", quiet)
+    assert tree(tmp_path / "data") == {"toy/a.txt"}
+    assert partials(tmp_path) == []
+    site.content["all.zip"] = b"<html>"
+    refused(item, tmp_path / "other", "expected a zip or tar archive")
+    assert partials(tmp_path) == []
+
+
 @pytest.mark.parametrize("rest", [b"other" * 100, b"other" * SIZE], ids=["shorter", "longer"])
 @pytest.mark.parametrize("ranges", [True, False])
 def test_what_is_left_of_another_edition_is_not_used(site: Site, tmp_path: Path, rest: bytes, ranges: bool) -> None:

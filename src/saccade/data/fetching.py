@@ -127,17 +127,21 @@ class _Session:
         resumed = partial.exists()
         most = LARGEST if member or file.members else file.bytes + file.bytes // 50 + CHUNK
         _download(url, partial, most, lambda done, total: self.report(file.path, done, total))
-        if member:
-            self.archives[url] = self._members(url, partial)
-            return _written(self.archives[url].get(member), address, file, target)
-        digest = known.digest(file, partial)
-        if digest == file.sha256:
-            packed = url.endswith(".gz") and not file.path.endswith(".gz")
-            return partial.replace(target.with_name(f"{target.name}.gz") if packed else target)
-        partial.unlink(missing_ok=True)
-        if resumed:  # what was there may have been of another edition
-            return self._from(address, file, target)
-        raise _other(url, file, digest)
+        try:
+            if member:
+                self.archives[url] = self._members(url, partial)
+                return _written(self.archives[url].get(member), address, file, target)
+            digest = known.digest(file, partial)
+            if digest != file.sha256:
+                raise _other(url, file, digest)
+        except DataError:
+            partial.unlink(missing_ok=True)
+            self.archives.pop(url, None)
+            if resumed:  # what was there may have been of another edition
+                return self._from(address, file, target)
+            raise
+        packed = url.endswith(".gz") and not file.path.endswith(".gz")
+        return partial.replace(target.with_name(f"{target.name}.gz") if packed else target)
 
     def _members(self, url: str, archive: Path) -> Mapping[str, bytes]:
         """The members of an archive that are files of this data set, as far as their sizes tell."""
