@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 
 from saccade.cli import downloads
 from saccade.data import fetching, known
@@ -50,7 +51,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, answer: bool) -> list[str]:
 
     monkeypatch.setattr(downloads, "sys", SimpleNamespace(stdin=_Terminal(), stderr=sys.stderr))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(downloads.typer, "confirm", confirm)
+    monkeypatch.setattr(typer, "confirm", confirm)
     return questions
 
 
@@ -60,13 +61,16 @@ class _Terminal:
 
 
 def test_get_names_the_licence_once_and_the_files(site: Site, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    site.cuts["input.txt"] = [100] * fetching.TRIES
+    cut = here("data get tinyshakespeare", capsys)
+    assert (cut.code, cut.err.splitlines()[0]) == (3, "licence of tinyshakespeare: public domain (https://example.org/text)")
     answer = here("data get tinyshakespeare", capsys)
     assert (answer.code, answer.out) == (0, f"{tmp_path / 'data' / 'tinyshakespeare' / 'input.txt'}\n")
-    assert answer.err == "licence of tinyshakespeare: public domain (https://example.org/text)\n"
+    assert answer.err == ""
     again = here("data get tinyshakespeare", capsys)
     assert (again.code, again.err) == (0, "")
     assert "nothing to download" in again.out
-    assert site.asked == ["input.txt"]
+    assert site.began == ["", "bytes=100-", "bytes=200-", "bytes=300-"]
 
 
 @pytest.mark.usefixtures("site")

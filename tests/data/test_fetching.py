@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import saccade
 from saccade.data import fetching
-from saccade.data.fetching import get
+from saccade.data.fetching import Report, get
 from saccade.data.known import Known, KnownFile, known, lookup, present, status
 from saccade.errors import DataError
 from saccade.lock import locked
@@ -162,13 +163,14 @@ def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
-    def interrupt_late(path: str, done: int, total: int) -> None:
-        if done >= 100_000:
-            raise KeyboardInterrupt
+def interrupted_at(size: int) -> Report:
+    """A report that is broken off when so much has arrived."""
+    return lambda path, done, total: interrupt() if done >= size else None
 
+
+def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        get(made(site.address), tmp_path, interrupt_late)
+        get(made(site.address), tmp_path, interrupted_at(100_000))
     assert tree(tmp_path) == {"toy/a.txt"}
     (partial,) = partials(tmp_path)
     size = partial.stat().st_size
@@ -190,13 +192,28 @@ def test_an_archive_outlives_ctrl_c(site: Site, tmp_path: Path, monkeypatch: pyt
     assert tree(tmp_path / "data") == {f"toy/{path}" for path in CONTENT}
 
 
+def test_a_damaged_archive_is_downloaded_again(site: Site, tmp_path: Path) -> None:
+    site.content["all.zip"] = zipped(tmp_path / "made", CONTENT).read_bytes()
+    item = replace(made(), files=(known_file("a.txt", CONTENT["a.txt"], f"{site.address}/all.zip#a.txt"),))
+    with pytest.raises(KeyboardInterrupt):
+        get(item, tmp_path / "data", interrupted_at(1))
+    (partial,) = partials(tmp_path)
+    partial.write_bytes(bytes(len(site.content["all.zip"])))
+    get(item, tmp_path / "data", quiet)
+    assert tree(tmp_path / "data") == {"toy/a.txt"}
+    assert partials(tmp_path) == []
+    site.content["all.zip"] = b"<html>"
+    refused(item, tmp_path / "other", "expected a zip or tar archive")
+    assert partials(tmp_path) == []
+
+
 @pytest.mark.parametrize("rest", [b"other" * 100, b"other" * SIZE], ids=["shorter", "longer"])
 @pytest.mark.parametrize("ranges", [True, False])
 def test_what_is_left_of_another_edition_is_not_used(site: Site, tmp_path: Path, rest: bytes, ranges: bool) -> None:
     site.ranges = ranges
     put(tmp_path, "a.txt")
     with pytest.raises(KeyboardInterrupt):
-        get(made(site.address), tmp_path, interrupt)
+        get(made(site.address), tmp_path, interrupted_at(1))
     (partial,) = partials(tmp_path)
     partial.write_bytes(rest)
     get(made(site.address), tmp_path, quiet)
@@ -229,7 +246,7 @@ def test_a_busy_server_is_asked_again(site: Site, tmp_path: Path, codes: list[in
 def test_pauses_double(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(fetching, "PAUSE", 1.0)
-    monkeypatch.setattr(fetching.time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", pauses.append)
     site.codes["a.txt"] = [503] * 3
     refused(made(site.address), tmp_path, "503")
     assert pauses == [1.0, 2.0]
@@ -240,6 +257,7 @@ def test_what_the_server_refuses_is_not_asked_again(site: Site, tmp_path: Path, 
     site.codes["a.txt"] = [code]
     refused(made(site.address), tmp_path, f"{site.address}/a.txt", f"({code} ")
     assert site.asked == ["a.txt"]
+    assert partials(tmp_path) == []
 
 
 def test_a_server_that_is_not_there_is_one_line(site: Site, tmp_path: Path) -> None:
@@ -293,7 +311,7 @@ def test_too_few_and_too_many_bytes_are_refused(site: Site, tmp_path: Path, leng
     refused(made(site.address), tmp_path, "SHA-256")
     site.content["a.txt"] = bytes(10_000_000)
     refused(made(site.address), tmp_path, "expected at most", "got more")
-    assert sum(path.stat().st_size for path in partials(tmp_path)) == 0
+    assert partials(tmp_path) == []
 
 
 # Mirrors
@@ -353,7 +371,7 @@ def test_a_full_disk_is_one_line(site: Site, tmp_path: Path, monkeypatch: pytest
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(fetching.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         refused(made(site.address), tmp_path, "No space left on device", "free some space", "what has arrived is kept")
     assert len(partials(tmp_path)) == 1
     get(made(site.address), tmp_path, quiet)

@@ -47,7 +47,9 @@ class DownloadBar:
 
 def get(item: Known, directory: Path) -> list[Path]:
     """Download what is missing of a data set; its licence is shown before its first file."""
-    if known.status(item, directory).state == "missing" and any(file.addresses for file in item.files):
+    folder = directory / item.name
+    begun = folder.is_dir() and any(folder.iterdir())
+    if not begun and any(file.addresses for file in item.files):
         _show_licence(item)
     return _get(item, directory)
 

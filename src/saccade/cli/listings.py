@@ -143,7 +143,7 @@ def data(data_dir: str | None, *, machine: bool) -> None:
         print(f"{row['name']:18} {row['status']:11} {row['size']:>9}  {row['licence']}")
         for line in filter(None, [row["about"], row["address"], *_expected(row)]):
             print(f"{'':18} {visible(line)}")
-    print("all files of one: saccade data show NAME")
+    print("all files of one: saccade data show NAME; to download it: saccade data get NAME")
 
 
 def _expected(row: Mapping[str, Any]) -> list[str]:

@@ -127,17 +127,21 @@ class _Session:
         resumed = partial.exists()
         most = LARGEST if member or file.members else file.bytes + file.bytes // 50 + CHUNK
         _download(url, partial, most, lambda done, total: self.report(file.path, done, total))
-        if member:
-            self.archives[url] = self._members(url, partial)
-            return _written(self.archives[url].get(member), address, file, target)
-        digest = known.digest(file, partial)
-        if digest == file.sha256:
-            packed = url.endswith(".gz") and not file.path.endswith(".gz")
-            return partial.replace(target.with_name(f"{target.name}.gz") if packed else target)
-        partial.unlink()
-        if resumed:  # what was there may have been of another edition
-            return self._from(address, file, target)
-        raise _other(url, file, digest)
+        try:
+            if member:
+                self.archives[url] = self._members(url, partial)
+                return _written(self.archives[url].get(member), address, file, target)
+            digest = known.digest(file, partial)
+            if digest != file.sha256:
+                raise _other(url, file, digest)
+        except DataError:
+            partial.unlink(missing_ok=True)
+            self.archives.pop(url, None)
+            if resumed:  # what was there may have been of another edition
+                return self._from(address, file, target)
+            raise
+        packed = url.endswith(".gz") and not file.path.endswith(".gz")
+        return partial.replace(target.with_name(f"{target.name}.gz") if packed else target)
 
     def _members(self, url: str, archive: Path) -> Mapping[str, bytes]:
         """The members of an archive that are files of this data set, as far as their sizes tell."""
@@ -192,18 +196,22 @@ def _download(url: str, partial: Path, most: int, report: Callable[[int, int], N
 
 def _resume(url: str, partial: Path, most: int, report: Callable[[int, int], None]) -> None:
     start = partial.stat().st_size if partial.exists() else 0
-    with closing(_received(url, start)) as pieces, partial.open("ab") as output:
-        for place, total, piece in pieces:
-            if place != output.tell():  # the server begins anew
-                output.truncate(place)
-                output.seek(place)
-            if place + len(piece) > most:
-                output.truncate(0)
-                raise DataError(f"{url}: expected at most {most} bytes, got more; it is another file")
-            output.write(piece)
-            report(place + len(piece), total)
-        output.flush()
-        os.fsync(output.fileno())
+    try:
+        with closing(_received(url, start)) as pieces, partial.open("ab") as output:
+            for place, total, piece in pieces:
+                if place != output.tell():  # the server begins anew
+                    output.truncate(place)
+                    output.seek(place)
+                if place + len(piece) > most:
+                    output.truncate(0)
+                    raise DataError(f"{url}: expected at most {most} bytes, got more; it is another file")
+                output.write(piece)
+                report(place + len(piece), total)
+            output.flush()
+            os.fsync(output.fileno())
+    finally:
+        if partial.exists() and not partial.stat().st_size:  # nothing to go on with
+            partial.unlink()
 
 
 def _received(url: str, start: int) -> Generator[tuple[int, int, bytes], None, None]:
