@@ -102,7 +102,7 @@ def test_weights_are_made_of_layers_embeddings_and_norms() -> None:
 def test_heads_that_do_not_divide_the_width_are_refused_in_one_line() -> None:
     with pytest.raises(UsageError) as error:
         Config(num_heads=6)
-    assert str(error.value) == "num_heads: expected a divisor of hidden_size (512), got 6"
+    assert str(error.value) == "num_heads: expected a divisor of hidden_size (128), got 6"
 
 
 def test_one_set_of_vectors_needs_one_vocabulary() -> None:

@@ -24,7 +24,7 @@ def cosine(steps: int, learning_rate: float, *, every: int, patience: int) -> di
 
 # How systems that read and write texts are trained where nothing else is said (docs/defaults.md).
 PAIRS: dict[str, dict[str, Any]] = {
-    "tokens": {"kind": "bpe", "size": 1000},  # more would make a token of every number
+    "tokens": {"kind": "bpe", "size": 2000},
     "writer": {"share_tokenizer": True, "metric": "bleu", "label_smoothing": 0.1},
     "train": cosine(2000, 2e-3, every=200, patience=5) | {"batch_tokens": 1024, "warmup": 100},
 }
