@@ -85,7 +85,9 @@ def test_the_tiny_model_is_as_small_as_it_is_said_to_be() -> None:
 
 def test_weights_are_made_of_layers_embeddings_and_norms() -> None:
     """The count of any size, from the paper's equations."""
-    config = Config(hidden_size=12, num_heads=3, intermediate_size=20, encoder_layers=2, decoder_layers=3)
+    config = Config(
+        hidden_size=12, num_heads=3, intermediate_size=20, encoder_layers=2, decoder_layers=3, final_norm="both"
+    )
     D, F, V = 12, 20, 50
     attention, network, norm = 4 * (D * D + D), 2 * D * F + D + F, 2 * D
     encoder, decoder = attention + network + 2 * norm, 2 * attention + network + 3 * norm
@@ -100,7 +102,7 @@ def test_weights_are_made_of_layers_embeddings_and_norms() -> None:
 def test_heads_that_do_not_divide_the_width_are_refused_in_one_line() -> None:
     with pytest.raises(UsageError) as error:
         Config(num_heads=6)
-    assert str(error.value) == "num_heads: expected a divisor of hidden_size (512), got 6"
+    assert str(error.value) == "num_heads: expected a divisor of hidden_size (128), got 6"
 
 
 def test_one_set_of_vectors_needs_one_vocabulary() -> None:

@@ -151,9 +151,10 @@ def _features(splits: Splits, ngrams: int) -> Callable[[Sequence[Example]], Any]
         return lambda examples: words.transform([example.input for example in examples])
     if ngrams > 1:
         raise UsageError("logistic_regression_bigrams: expected texts, got another kind of input; use logistic_regression")
-    scale = _sklearn("preprocessing").StandardScaler()
-    scale.fit(_rows(splits.train, splits.shared))
-    return lambda examples: scale.transform(_rows(examples, splits.shared))
+    if not isinstance(kind, Bag):
+        return lambda examples: _rows(examples, splits.shared)
+    scale = _sklearn("preprocessing").StandardScaler().fit(_rows(splits.train, None))
+    return lambda examples: scale.transform(_rows(examples, None))
 
 
 def _rows(examples: Sequence[Example], shared: Any) -> NDArray[np.float64]:
