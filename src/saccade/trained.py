@@ -1,8 +1,12 @@
 """A trained model: predict, evaluate, look, stream. `saccade.load` opens one, `saccade.train` makes one."""
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from difflib import get_close_matches
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from typing import Any, overload
 
@@ -14,10 +18,18 @@ from saccade.search import Config as SearchConfig
 from saccade.search.search_config import MOST
 from saccade.task import Kinds, Task
 from saccade.training.bad_examples import usable
-from saccade.training.run import Run, Which
+from saccade.training.fresh import holds_run, resumable, seat
+from saccade.training.progress import watcher
+from saccade.training.run import Run, Which, require_same_files
+from saccade.training.settings import SECTIONS, base, resolve
+from saccade.training.train import holds_run_already
+from saccade.training.train import train as train_run
+from saccade.training.train_config import Config as TrainConfig
 from saccade.view.shown import Shown
 from saccade.view.trace import Trace
 from saccade.writers.writer import Options, Prediction, with_alternatives
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # of a run's directory
 
 
 class TrainedModel:
@@ -206,29 +218,56 @@ def _is_array(value: Any) -> bool:
 
 
 def train(
-    name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any
+    name: str | Path,
+    data: str | Path | Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    *,
+    resume: bool = False,
+    fresh: bool = False,
+    quiet: bool = False,
+    **settings: Any,
 ) -> TrainedModel:
-    """Train a recipe, a system or a TOML file, and load it; the words of the command line are keywords.
+    """Train a recipe, a system, a TOML file or a run that was begun, and load it; the command line's words are keywords.
 
     saccade.train("transformer", data="pairs.tsv", steps=500, learning_rate=1e-3, model={"hidden_size": 64})
+    saccade.train("runs/transformer", resume=True, steps=2000)
 
     A keyword is a section with a table of its keys, or a key of [train]; `data` is a file, or a table of the keys of [data].
     """
-    from saccade.training.progress import watcher
-    from saccade.training.settings import SECTIONS, base, resolve
-    from saccade.training.train import train as train_run
-
-    flags = {flag: bool(settings.pop(flag, False)) for flag in ("resume", "fresh")}
-    quiet = bool(settings.pop("quiet", False))
     if data is not None:
         settings["data"] = data if isinstance(data, Mapping) else {"train": data}
-    words = []
-    for key, value in settings.items():
-        given: Mapping[str, Any] = {key: value} if key not in SECTIONS else value
-        section = key if key in SECTIONS else "train"
-        words += [f"{section}.{inner}={_word(one)}" for inner, one in given.items()]
-    place = Path(out) if out is not None else Path("runs") / Path(name).stem
-    return TrainedModel(train_run(place, resolve(base(name), words), watcher(quiet=quiet), **flags))
+    words = [word for key, value in settings.items() for word in _words(key, value)]
+    table, place = started(str(name), None if out is None else Path(out), resume=resume, fresh=fresh)
+    return TrainedModel(train_run(place, resolve(table, words), watcher(quiet=quiet), resume=resume, fresh=fresh))
+
+
+def started(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[config.Table, Path]:
+    """The settings that a name stands for, and the run's directory, which may be that of a run that was begun."""
+    if os.path.isdir(name) and holds_run(Path(name)):
+        if not (resume or fresh) and out is None:
+            raise holds_run_already(name)
+        place = resumable(Path(name)) if resume else seat(Path(name))
+        if resume:
+            require_same_files(place, edited=True)
+        return config.read(place / "config.toml"), out or Path(name)
+    table = base(name)
+    stem = Path(name).stem if name.endswith(".toml") else name
+    if out is None and not NAME.fullmatch(stem):
+        raise UsageError(f"{name!r} does not make a directory's name", fix="choose one with {out}")
+    return table, out or Path("runs") / stem
+
+
+def _words(key: str, value: Any) -> list[str]:
+    """A keyword of `train` as the command line has it."""
+    own = [*SECTIONS, *signature(train).parameters]
+    near = get_close_matches(key, [*own, *(field.name for field in fields(TrainConfig))], 1)
+    if key not in SECTIONS and near and near[0] in own:
+        raise UnknownName("keyword", key, own)
+    if key not in SECTIONS:
+        return [f"train.{key}={_word(value)}"]
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{key}: expected a table of keys of [{key}], such as {{'key': 1}}, got {type(value).__name__}")
+    return [f"{key}.{inner}={_word(one)}" for inner, one in value.items()]
 
 
 def _word(value: Any) -> str:

@@ -25,10 +25,9 @@ from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search.search_config import MOST
 from saccade.task import Kinds
-from saccade.trained import TrainedModel
-from saccade.training.fresh import holds_run, resumable, seat
+from saccade.trained import TrainedModel, started
 from saccade.training.progress import watcher
-from saccade.training.run import Run, Which, require_same_files
+from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
 from saccade.view import shown
@@ -38,7 +37,6 @@ from saccade.view.render import terminal
 from saccade.view.shown import FILES
 from saccade.writers.writer import Prediction
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 CONFUSED, NARROW = ((8, 14), (12, 6)), 7  # so many labels of a matrix that is shown have so many letters; its columns
 STEP = re.compile(r"[1-9][0-9]{0,17}")
 
@@ -57,7 +55,7 @@ def train(
 ) -> None:
     """Train, and say what to do next."""
     use(data_dir)
-    table, path = _named(name, out, resume=resume, fresh=fresh)
+    table, path = started(name, out, resume=resume, fresh=fresh)
     settings = resolve(table, words)
 
     def trained() -> Run:
@@ -70,24 +68,10 @@ def train(
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
             typed = typed.replace("test#", "valid#")
         look = [f"look {path} {typed} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
-        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", *look)):
+        continues = Kinds.of(run.settings.system).writer.CONTINUES
+        write = f"generate {path} --prompt {typed}" if continues else f"predict {path} FILE"
+        for number, verb in enumerate((f"evaluate {path}", write, *look)):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
-
-
-def _named(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[Table, Path]:
-    """The settings that a name stands for, and the run's directory, which may be that of a run that was begun."""
-    if os.path.isdir(name) and holds_run(Path(name)):
-        if not (resume or fresh) and out is None:
-            raise UsageError(f"{name}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
-        place = resumable(Path(name)) if resume else seat(Path(name))
-        if resume:
-            require_same_files(place)
-        return config.read(place / "config.toml"), out or Path(name)
-    table = base(name)
-    stem = Path(name).stem if name.endswith(".toml") else name
-    if out is None and not NAME.fullmatch(stem):
-        raise UsageError(f"{name!r} does not make a directory's name; choose one with --out")
-    return table, out or Path("runs") / stem
 
 
 def evaluate(

@@ -108,6 +108,12 @@ def place(example: Example, number: int, side: int = 0) -> str:
     return example.where(side) or named
 
 
+def files_of(examples: Iterable[Example]) -> str:
+    """The files that examples were read from, for a message."""
+    names = list(dict.fromkeys(file for example in examples for file in example.files))
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
 def digest(content: Iterable[bytes]) -> str:
     """A short name for exactly this content."""
     found = hashlib.sha256()

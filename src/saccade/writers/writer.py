@@ -158,7 +158,7 @@ class Writer(Side):
     def lengths(self, examples: Sequence[Example]) -> list[int]:
         """How long the inputs are, by which scores are broken down."""
         if not all(isinstance(example.input, str) for example in examples):
-            raise UsageError("--lengths: expected a run that reads texts, got another; leave it out")
+            raise UsageError("scores by length: expected a run that reads texts, got another; leave them out")
         return [len(example.input.split()) for example in examples]
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
