@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from saccade import config, data, systems
-from saccade.data.examples import PARTS, Example, Splits
+from saccade.data.examples import PARTS, Example, Splits, files_of
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import Evaluation
 from saccade.search import Config as SearchConfig
@@ -40,7 +41,7 @@ class TrainedModel:
     """
 
     def __init__(
-        self, run: Run, checkpoint: Which | None = None, device: str = "auto", note: Callable[[str], None] | None = None
+        self, run: Run, checkpoint: Which | None = None, device: str = "auto", note: Callable[[str], None] = to_stderr
     ) -> None:
         self.run, self._checkpoint, self._device = run, checkpoint, device
         self._note = note
@@ -51,10 +52,9 @@ class TrainedModel:
         return self.run.task()
 
     @cached_property
-    def _loaded(self) -> tuple[Any, int]:
-        report = {} if self._note is None else {"report": self._note}
-        model, found = self.run.model(self.task, self._checkpoint, self._device, **report)
-        return model, found.step
+    def _loaded(self) -> tuple[Any, int, Mapping[str, str]]:
+        model, found = self.run.model(self.task, self._checkpoint, self._device, self._note)
+        return model, found.step, found.state.get("data", {})
 
     @property
     def module(self) -> Any:
@@ -65,6 +65,11 @@ class TrainedModel:
     def step(self) -> int:
         """The step of its checkpoint."""
         return self._loaded[1]
+
+    @property
+    def data(self) -> Mapping[str, str]:
+        """A short name for the examples of each part of the data that it was trained on; none of an imported model."""
+        return self._loaded[2]
 
     @property
     def system(self) -> str:
@@ -151,7 +156,8 @@ class TrainedModel:
 
     def predictions(self, examples: Sequence[Example], **search: Any) -> list[Prediction]:
         """The best prediction for each example, in its own group."""
-        return self.task.best(self.module, examples, self.options(**search))
+        targets = self.task.corpus(examples).targets
+        return self.task.best(self.module, examples, self.options(**search), targets=targets)
 
     def examples(self, split: str | None = None, source: Any = None) -> tuple[Sequence[Example], str]:
         """The examples of a part of its data, or of other data, and what they are called."""
@@ -166,8 +172,11 @@ class TrainedModel:
             kept = self.task.reader.kept() is not None
             fix = "say in the column split of its nodes which are for what" if kept else "give other data"
             raise DataError(f"{self.run.path}: its {split} data is empty; {fix}, or choose another split")
+        if self.data.get(split, now := splits.fingerprint_of(split)) != now:
+            where = f" ({files})" if (files := files_of(examples)) else ""
+            self._note(f"the {PARTS[split]} data{where} of {self.run.path} has changed since the training")
         if getattr(self.run.settings.data, "skip_bad", False):
-            return usable(self.task, examples, split, self.run.settings.data, self._note or (lambda text: None)), split
+            return usable(self.task, examples, split, self.run.settings.data, self._note), split
         return examples, split
 
     def _other(self, source: Any) -> Sequence[Example]:

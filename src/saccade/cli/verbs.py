@@ -17,7 +17,6 @@ from saccade import data as datasets
 from saccade.cli import by_length, downloads, streams
 from saccade.config import Table
 from saccade.data.examples import PARTS, Splits
-from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
 from saccade.exchange.opening import load
@@ -159,10 +158,11 @@ def predict(
     device: str,
     scores: bool,
     machine: bool,
+    beam: int | None = None,
 ) -> None:
     """Write a line (or n_best of them) for each line."""
     model = opened_model(path, which, device)
-    options = model.options(**searched(model, words, n_best))
+    options = model.options(**search_of(model, words, beam=beam, n_best=n_best))
     with opened(file) as stream:
         streams.as_utf8()
         name = "standard input" if file == "-" else file
@@ -285,7 +285,7 @@ def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
 
 def opened_model(path: Path, which: str | None, device: str = "auto") -> TrainedModel:
     """The model of a run or of a published directory; damaged checkpoints are told of on standard error."""
-    return load(path, which_of(which), device, to_stderr)
+    return load(path, which_of(which), device)
 
 
 def require_few(n_best: int) -> None:
@@ -308,6 +308,24 @@ def searched(model: TrainedModel, words: Sequence[str], n_best: int = 1) -> Tabl
         return {**given, "n_best": n_best}
     given = {"method": own.method, **given}
     return {"beam": own.beam, **given} if given["method"] == "beam" else given
+
+
+def search_of(
+    model: TrainedModel, words: Sequence[str], *, beam: int | None, n_best: int, length_penalty: float | None = None
+) -> Table:
+    """What the options change in the run's search; a beam of one is greedy search."""
+    given = searched(model, words, n_best)
+    if beam is not None and not model.task.writer.SEARCHES:
+        raise UsageError(f"--beam: {model.system} searches for nothing; leave it out")
+    if beam is not None and beam > MOST:
+        raise UsageError(f"--beam: expected at most {MOST}, got {beam}; choose a narrower one")
+    if beam is not None:
+        if beam < n_best:
+            raise UsageError(f"--n-best: expected at most the beam ({beam}), got {n_best}; widen --beam")
+        given |= {"method": "beam", "beam": beam} if beam > 1 else {"method": "greedy"}
+    if length_penalty is not None:
+        given["length_penalty"] = length_penalty
+    return given
 
 
 def which_of(text: str | None) -> Which | None:

@@ -15,6 +15,7 @@ from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric, metric, ranked
+from saccade.evaluation.significance import Score
 from saccade.readers.reader import Column, Reader, Side
 from saccade.search import Config as SearchConfig
 from saccade.view.output.display_text import percent
@@ -134,6 +135,14 @@ class Writer(Side):
         """The scores that need nothing but the predictions' texts."""
         match = [example.target == prediction.text for example, prediction in zip(examples, predictions, strict=True)]
         return {"examples": len(match), "accuracy": sum(match) / len(match)}
+
+    def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
+        """What each example has of a metric that is their mean; None where only all together have a score."""
+        return None
+
+    def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
+        """A metric of which only several examples together have a score; None where it is none to compare runs by."""
+        return None
 
     def choose_by(self) -> Sequence[str]:
         """The metrics that the best checkpoint is chosen by, in order."""
