@@ -17,7 +17,7 @@ TESTS = Path(__file__).parent
 
 # What each room may import, beside itself and `errors`. Three lines that meet in the task: what attends, what is read and
 # written, and how outputs are found and scored; then what trains, then the face; above it nobody knows his neighbor but cli.
-FILES = {"inputs", "config", "records", "lock"}
+FILES = {"inputs", "config", "records", "lock", "durable_files"}
 MIDDLE = FILES | {"attention", "layers", "data", "view", "search", "evaluation", "readers", "writers", "systems"}
 ENGINE = MIDDLE | {"task", "kernels", "recipes"}
 FACE = ENGINE | {"training", "trained"}
@@ -26,8 +26,9 @@ IMPORTS: dict[str, set[str]] = {
     "inputs": set(),
     "lock": set(),
     "records": set(),
+    "durable_files": {"inputs"},
     "config": {"inputs"},
-    "view": set(),
+    "view": {"durable_files"},
     "data": FILES,
     "kernels": set(),
     "attention": {"kernels"},

@@ -187,6 +187,25 @@ def test_a_text_streams_piece_by_piece(opened: Open) -> None:
         list(model.stream(""))
 
 
+@pytest.mark.parametrize("kind", ["dates", "windows"])
+def test_streaming_builds_no_graph_and_leaves_its_reader_out_of_inference_mode(
+    kind: str, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = opened(kind)
+    real, modes = type(model.module).step, []
+
+    def step(self: Any, *args: Any, **words: Any) -> Any:
+        found = real(self, *args, **words)
+        modes.append((torch.is_inference_mode_enabled(), found.log_probs.requires_grad))
+        return found
+
+    monkeypatch.setattr(type(model.module), "step", step)
+    between = [torch.is_inference_mode_enabled() for _ in model.stream(DATE)]
+    assert len(modes) > 1
+    assert set(modes) == {(True, False)}
+    assert not any(between)
+
+
 def test_evaluation_prints_as_a_table(opened: Open) -> None:
     model = opened("dates")
     found = model.evaluate()
@@ -353,8 +372,13 @@ def test_training_goes_on_or_begins_anew_only_if_that_is_said(reversed_letters: 
     data = path.parent / "pairs.tsv"
     with pytest.raises(UsageError, match="already holds a run"):
         saccade.train("luong", data=data, out=path, quiet=True)
-    with pytest.raises(UsageError, match=r"the config has changed"):
+    with pytest.raises(UsageError, match=r"model\.\w+ cannot change at step .*; leave it as it was, .* fresh=True"):
         saccade.train("luong", data=data, out=path, resume=True, quiet=True)
+    before = reversed_letters.run.checkpoints.steps()[-1]
+    again = saccade.train(path, resume=True, quiet=True, epochs=3, keep=1)
+    assert again.run.path == path
+    assert (again.run.settings.train.epochs, again.run.settings.model) == (3.0, reversed_letters.run.settings.model)
+    assert again.run.checkpoints.steps()[-1] == before * 3 // 2
 
 
 def test_data_may_be_a_table_of_keys(tmp_path: Path) -> None:
@@ -369,6 +393,10 @@ def test_data_may_be_a_table_of_keys(tmp_path: Path) -> None:
         ({"lr": 0.1}, "train.lr: no such key; did you mean train.learning_rate=0.1?"),
         ({"label_smoothing": 0.1}, "train.label_smoothing: no such key; did you mean writer.label_smoothing=0.1?"),
         ({"model": {"hiden_size": 3}}, "unknown key in [model] 'hiden_size'; did you mean 'hidden_size'?"),
+        ({"stps": 5}, "unknown key in [train] 'stps'; did you mean 'steps'?"),
+        ({"resum": True}, "unknown keyword 'resum'; did you mean 'resume'?"),
+        ({"modle": {"hidden_size": 3}}, "unknown keyword 'modle'; did you mean 'model'?"),
+        ({"model": 5}, "model: expected a table of keys of [model], such as {'key': 1}, got int"),
         ({"steps": 0}, "train.steps: input should be greater than 0, got 0"),
         ({"device": "gpu"}, "device: expected one of auto, cpu"),
     ],

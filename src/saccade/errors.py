@@ -10,15 +10,42 @@ SaccadeError (1: failed)
 """
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
 LISTED = 40  # known names that a message lists
+# What a fix calls the keywords of Python; the command line has words of its own for them (cli/main.py).
+KEYWORDS = {
+    "out": "out",
+    "resume": "resume=True",
+    "fresh": "fresh=True",
+    "checkpoint": "checkpoint",
+    "train": 'saccade.train("dates")',
+    "go on": 'saccade.train("…", resume=True)',
+}
 
 
 class SaccadeError(Exception):
-    """Every error that saccade raises on purpose; its text is one line that names what was expected and what came."""
+    """Every error that saccade raises on purpose; its text is one line that names what was expected and what came.
+
+    `fix` says what to do. {out} in it stands for that keyword, {go on:runs/dates} for how this run is gone on with: Python
+    and the command line each have their own words for these.
+    """
 
     exit_code = 1
+
+    def __init__(self, text: str = "", *, fix: str = "") -> None:
+        super().__init__(text)
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return self.worded(KEYWORDS)
+
+    def worded(self, words: Mapping[str, str]) -> str:
+        """The line, with these words for what a fix names."""
+        names = "|".join(words)
+        fix = re.sub(f"{{({names})(?::(.*?))?}}", lambda found: words[found[1]].replace("…", found[2] or ""), self.fix)
+        return "; ".join(part for part in (*self.args, fix) if part)
 
 
 class ShapeError(SaccadeError, ValueError):
@@ -53,11 +80,7 @@ class UnknownName(UsageError, KeyError):  # noqa: N818 - reads as what it is
         near = difflib.get_close_matches(name, known, n=1)
         more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known[:LISTED])}{more}"
-        self.text = f"unknown {kind} {name!r}; {hint}"
-        super().__init__(self.text)
-
-    def __str__(self) -> str:
-        return self.text
+        super().__init__(f"unknown {kind} {name!r}; {hint}")
 
 
 class MissingExtra(UsageError, ImportError):  # noqa: N818 - reads as what it is

@@ -71,7 +71,8 @@ class Task:
         """Learn what reader and writer must from the training data."""
         kinds = Kinds.of(settings.system)
         for _, _, problem in kinds.unfit(splits):
-            raise DataError(problem)
+            skip = ", or data.skip_bad=true" if hasattr(settings.data, "skip_bad") else ""
+            raise DataError(f"{problem}{skip}")
         texts = kinds.writer.texts(settings.writer, settings.tokens, splits)
         reader = kinds.reader.fit(settings.reader, settings.tokens, splits, texts)
         return cls(reader, kinds.writer.fit(settings.writer, settings.tokens, splits, reader))
@@ -182,7 +183,7 @@ class Task:
         batch = Batch(self.reader.encode([example.input]).batch([0])).to(next(model.parameters()).device)
         with torch.inference_mode():
             pieces: Iterator[str] = self.writer.stream(model.eval(), batch, options)
-            return pieces
+        return _inferred(pieces)
 
     def evaluate(self, model: Any, examples: Sequence[Example], options: Options, tick: Tick = _silent) -> Evaluation:
         """Scores of all examples and of each group, with the predictions that they are of."""
@@ -263,6 +264,16 @@ def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
         axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
     queries, keys = len(axes[look.queries].labels), len(axes[look.keys].labels)
     return replace(look, weights=look.weights[:, :queries, :keys])
+
+
+def _inferred(pieces: Iterator[str]) -> Iterator[str]:
+    """The pieces, each made in inference mode; whoever reads them is not in it in between."""
+    while True:
+        with torch.inference_mode():
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece
 
 
 def _after(tick: Tick, before: int) -> Tick:

@@ -1,23 +1,36 @@
 """A trained model: predict, evaluate, look, stream. `saccade.load` opens one, `saccade.train` makes one."""
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from difflib import get_close_matches
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from typing import Any, overload
 
 from saccade import config, data, systems
-from saccade.data.examples import PARTS, Example, Splits
+from saccade.data.examples import PARTS, Example, Splits, files_of
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import Evaluation
 from saccade.search import Config as SearchConfig
 from saccade.search.search_config import MOST
 from saccade.task import Kinds, Task
 from saccade.training.bad_examples import usable
-from saccade.training.run import Run, Which
+from saccade.training.fresh import holds_run, resumable, seat
+from saccade.training.progress import watcher
+from saccade.training.run import Run, Which, require_same_files
+from saccade.training.settings import SECTIONS, base, resolve
+from saccade.training.train import holds_run_already
+from saccade.training.train import train as train_run
+from saccade.training.train_config import Config as TrainConfig
 from saccade.view.shown import Shown
 from saccade.view.trace import Trace
 from saccade.writers.writer import Options, Prediction, with_alternatives
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # of a run's directory
 
 
 class TrainedModel:
@@ -28,7 +41,7 @@ class TrainedModel:
     """
 
     def __init__(
-        self, run: Run, checkpoint: Which | None = None, device: str = "auto", note: Callable[[str], None] | None = None
+        self, run: Run, checkpoint: Which | None = None, device: str = "auto", note: Callable[[str], None] = to_stderr
     ) -> None:
         self.run, self._checkpoint, self._device = run, checkpoint, device
         self._note = note
@@ -39,10 +52,9 @@ class TrainedModel:
         return self.run.task()
 
     @cached_property
-    def _loaded(self) -> tuple[Any, int]:
-        report = {} if self._note is None else {"report": self._note}
-        model, found = self.run.model(self.task, self._checkpoint, self._device, **report)
-        return model, found.step
+    def _loaded(self) -> tuple[Any, int, Mapping[str, str]]:
+        model, found = self.run.model(self.task, self._checkpoint, self._device, self._note)
+        return model, found.step, found.state.get("data", {})
 
     @property
     def module(self) -> Any:
@@ -53,6 +65,11 @@ class TrainedModel:
     def step(self) -> int:
         """The step of its checkpoint."""
         return self._loaded[1]
+
+    @property
+    def data(self) -> Mapping[str, str]:
+        """A short name for the examples of each part of the data that it was trained on; none of an imported model."""
+        return self._loaded[2]
 
     @property
     def system(self) -> str:
@@ -139,7 +156,8 @@ class TrainedModel:
 
     def predictions(self, examples: Sequence[Example], **search: Any) -> list[Prediction]:
         """The best prediction for each example, in its own group."""
-        return self.task.best(self.module, examples, self.options(**search))
+        targets = self.task.corpus(examples).targets
+        return self.task.best(self.module, examples, self.options(**search), targets=targets)
 
     def examples(self, split: str | None = None, source: Any = None) -> tuple[Sequence[Example], str]:
         """The examples of a part of its data, or of other data, and what they are called."""
@@ -154,8 +172,11 @@ class TrainedModel:
             kept = self.task.reader.kept() is not None
             fix = "say in the column split of its nodes which are for what" if kept else "give other data"
             raise DataError(f"{self.run.path}: its {split} data is empty; {fix}, or choose another split")
+        if self.data.get(split, now := splits.fingerprint_of(split)) != now:
+            where = f" ({files})" if (files := files_of(examples)) else ""
+            self._note(f"the {PARTS[split]} data{where} of {self.run.path} has changed since the training")
         if getattr(self.run.settings.data, "skip_bad", False):
-            return usable(self.task, examples, split, self.run.settings.data, self._note or (lambda text: None)), split
+            return usable(self.task, examples, split, self.run.settings.data, self._note), split
         return examples, split
 
     def _other(self, source: Any) -> Sequence[Example]:
@@ -206,29 +227,56 @@ def _is_array(value: Any) -> bool:
 
 
 def train(
-    name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any
+    name: str | Path,
+    data: str | Path | Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    *,
+    resume: bool = False,
+    fresh: bool = False,
+    quiet: bool = False,
+    **settings: Any,
 ) -> TrainedModel:
-    """Train a recipe, a system or a TOML file, and load it; the words of the command line are keywords.
+    """Train a recipe, a system, a TOML file or a run that was begun, and load it; the command line's words are keywords.
 
     saccade.train("transformer", data="pairs.tsv", steps=500, learning_rate=1e-3, model={"hidden_size": 64})
+    saccade.train("runs/transformer", resume=True, steps=2000)
 
     A keyword is a section with a table of its keys, or a key of [train]; `data` is a file, or a table of the keys of [data].
     """
-    from saccade.training.progress import watcher
-    from saccade.training.settings import SECTIONS, base, resolve
-    from saccade.training.train import train as train_run
-
-    flags = {flag: bool(settings.pop(flag, False)) for flag in ("resume", "fresh")}
-    quiet = bool(settings.pop("quiet", False))
     if data is not None:
         settings["data"] = data if isinstance(data, Mapping) else {"train": data}
-    words = []
-    for key, value in settings.items():
-        given: Mapping[str, Any] = {key: value} if key not in SECTIONS else value
-        section = key if key in SECTIONS else "train"
-        words += [f"{section}.{inner}={_word(one)}" for inner, one in given.items()]
-    place = Path(out) if out is not None else Path("runs") / Path(name).stem
-    return TrainedModel(train_run(place, resolve(base(name), words), watcher(quiet=quiet), **flags))
+    words = [word for key, value in settings.items() for word in _words(key, value)]
+    table, place = started(str(name), None if out is None else Path(out), resume=resume, fresh=fresh)
+    return TrainedModel(train_run(place, resolve(table, words), watcher(quiet=quiet), resume=resume, fresh=fresh))
+
+
+def started(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[config.Table, Path]:
+    """The settings that a name stands for, and the run's directory, which may be that of a run that was begun."""
+    if os.path.isdir(name) and holds_run(Path(name)):
+        if not (resume or fresh) and out is None:
+            raise holds_run_already(name)
+        place = resumable(Path(name)) if resume else seat(Path(name))
+        if resume:
+            require_same_files(place, edited=True)
+        return config.read(place / "config.toml"), out or Path(name)
+    table = base(name)
+    stem = Path(name).stem if name.endswith(".toml") else name
+    if out is None and not NAME.fullmatch(stem):
+        raise UsageError(f"{name!r} does not make a directory's name", fix="choose one with {out}")
+    return table, out or Path("runs") / stem
+
+
+def _words(key: str, value: Any) -> list[str]:
+    """A keyword of `train` as the command line has it."""
+    own = [*SECTIONS, *signature(train).parameters]
+    near = get_close_matches(key, [*own, *(field.name for field in fields(TrainConfig))], 1)
+    if key not in SECTIONS and near and near[0] in own:
+        raise UnknownName("keyword", key, own)
+    if key not in SECTIONS:
+        return [f"train.{key}={_word(value)}"]
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{key}: expected a table of keys of [{key}], such as {{'key': 1}}, got {type(value).__name__}")
+    return [f"{key}.{inner}={_word(one)}" for inner, one in value.items()]
 
 
 def _word(value: Any) -> str:

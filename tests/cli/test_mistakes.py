@@ -122,7 +122,7 @@ MISTAKES = [
     Mistake("too many resampled tests", "compare run run --samples 1000000000", 2, ("--samples", "100000")),
     Mistake("more texts than hypotheses", "predict run search.beam=2 --n-best 3", 2, ("n_best", "beam (2)", "got 3")),
     Mistake("too many seeds", "reproduce mnist-bags --seeds 1000000000", 2, ("--seeds", "1000")),
-    Mistake("resume and fresh", "train run --resume --fresh", 2, ("--fresh and --resume", "exclude each other")),
+    Mistake("resume and fresh", "train run --resume --fresh", 2, ("exclude each other", "--resume", "--fresh")),
     Mistake("name makes no directory", "train ./x.toml", 3, ("x.toml", "no such file")),
     # Data
     Mistake("no data", "train bahdanau --out new", 2, ("data.train", "expected a file", "data.train=my.tsv")),
@@ -177,16 +177,21 @@ MISTAKES = [
     Mistake("out below a file", f"{TRAIN} --out good.tsv/x", 2, ("good.tsv/x: cannot be made", "--out")),
     Mistake("out is a file", f"{TRAIN} --out good.tsv", 2, ("good.tsv: cannot be made", "--out")),
     Mistake("out cannot be made", f"{TRAIN} --out /proc/saccade", 2, ("/proc/saccade: cannot be made", "--out")),
-    Mistake("config changed", "train run --resume train.steps=7", 2, ("train.steps: 6 → 7", "as it was", "another --out")),
+    Mistake(
+        "config changed",
+        "train run --resume train.seed=7",
+        2,
+        ("run: train.seed cannot change at step 6 (0 → 7): it decided", "as it was", "--fresh", "another --out"),
+    ),
     Mistake(
         "data changed",
         "train run --resume",
         3,
-        ("run: the training data has changed", "bring it back", "--out"),
+        ("run: the training data (good.tsv) has changed", "bring it back", "--out"),
         written("good.tsv", b"a\tb\nc\td\ne\tf\n"),
     ),
-    Mistake("no such run", "evaluate runs/x", 3, ("runs/x: not a run", "saccade train dates --out runs/x")),
-    Mistake("not a run", "predict new", 3, ("new: not a run", "config.toml", "saccade train"), stray),
+    Mistake("no such run", "evaluate runs/x", 3, ("runs/x: not a run", "did you mean run?")),
+    Mistake("not a run", "predict new", 3, ("new: not a run", "config.toml", "did you mean run?"), stray),
     Mistake(
         "no checkpoint",
         "evaluate run",
@@ -198,12 +203,17 @@ MISTAKES = [
         "bit flipped",
         "evaluate run",
         3,
-        (f"run/{LAST}/model.safetensors is damaged", "take another step (3)"),
+        (f"run/{LAST}/model.safetensors is damaged", "'s; put the file back"),
         every_model(flip),
     ),
     Mistake(
-        "cut", "predict run good.tsv", 3, (f"run/{LAST}/model.safetensors is damaged", "another step"), every_model(halve)
+        "one of several damaged",
+        "evaluate run --checkpoint 6",
+        3,
+        (f"run/{LAST}/model.safetensors is damaged", "take another --checkpoint (3), or put the file back"),
+        lambda place: flip(place / "run" / LAST / "model.safetensors"),
     ),
+    Mistake("cut", "predict run good.tsv", 3, (f"run/{LAST}/model.safetensors is damaged", "back"), every_model(halve)),
     Mistake("cut, for a look", "look run axa", 3, ("model.safetensors is damaged", "put the file back"), every_model(halve)),
     Mistake(
         "resume what is damaged", "train run --resume", 3, ("no whole checkpoint in run", "train anew"), every_model(flip)
@@ -227,7 +237,8 @@ MISTAKES = [
         lambda place: (place / "run" / "target.tokenizer.json").unlink(),
     ),
     Mistake("config damaged", "evaluate run", 3, ("run/config.toml: expected the file",), written("run/config.toml", b"{")),
-    Mistake("config edited", "train run --resume", 3, ("run/config.toml: expected the file", "got another one"), other_rate),
+    Mistake("config edited", "train run --resume", 2, ("train.learning_rate cannot change at step 6",), other_rate),
+    Mistake("edited, not resumed", "look run axa", 3, ("config.toml: expected the file", "train run --resume"), other_rate),
     Mistake("config gone", "train run --resume", 3, ("run/config.toml: expected the file", "got none"), without_config),
     Mistake(
         "checkpoint of no kind", "evaluate run --checkpoint frist", 2, ("--checkpoint", "best, last, average or a step")

@@ -1,4 +1,4 @@
-"""Translating line by line as lines come, in several languages, and comparing runs."""
+"""Translating line by line as lines come, in several languages."""
 
 import json
 import math
@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sacrebleu
 
-from saccade.cli import translating
 from saccade.errors import UsageError
-from saccade.evaluation.text_scores import paired_bootstrap
 from saccade.exchange.opening import load as load_run
 from saccade.training.run import Run
 from saccade.view.trace_file import load
 
-from .commands import EXAMPLES, TRAIN, apart, here
+from .commands import apart, here
 
 GROUPS = "".join(
     f"{a}{b}\t{text}\t{group}\n"
@@ -67,6 +64,8 @@ def test_options_of_the_search_are_those_of_the_field(place: Path, capsys: pytes
     assert greedy == here("predict run in.txt", capsys).out
     short = here("translate run in.txt --beam 3 --length-penalty 0", capsys)
     assert short.code == 0
+    assert here("predict run in.txt --beam 3 --n-best 3 --scores", capsys).out.splitlines() == rows
+    assert here("predict run in.txt --beam 1", capsys).out == greedy
     wrong = here("translate run in.txt --beam 2 --n-best 3", capsys)
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     alone = here("translate run in.txt --to de", capsys)
@@ -233,87 +232,6 @@ def test_scores_by_length_are_drawn(many: Path, capsys: pytest.CaptureFixture[st
         refused = here(wrong, capsys)
         assert (refused.code, refused.err.count("\n")) == (2, 1)
         assert "--lengths" in refused.err or ".svg" in refused.err
-
-
-def test_runs_are_compared_by_length(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("own.tsv").write_text("".join(f"{'a ' * (i % 8 + 1)}\t{'b' * (i % 8 + 1)}\n" for i in range(40)))
-    train = TRAIN.replace("good.tsv", "own.tsv") + " writer.metric=bleu --quiet"
-    assert here(f"{train} --out one", capsys).code == 0
-    assert here(f"{train} --out two train.steps=1 train.seed=4", capsys).code == 0
-    told = json.loads(here("compare one two --samples 10 --lengths --json", capsys).out)
-    alone = json.loads(here("evaluate two --lengths --json", capsys).out)["lengths"]
-    assert told["lengths"]["two"] == alone
-    answer = here("compare one two --samples 10 --lengths --out c.svg", capsys)
-    assert answer.code == 0, answer.err
-    rows = [line.split() for line in answer.out.splitlines() if line.startswith("  ") and line.split()[:1] == ["3"]]
-    one, two = (told["lengths"][name][2]["bleu"] for name in ("one", "two"))
-    assert rows == [["3", "5", f"{one:.2f}", f"{two:.2f}", f"({two - one:+.2f})".replace("-", "−")]]
-    drawing = Path("c.svg").read_text()
-    assert drawing.count("on all") == 2
-    assert f"two · {told['runs']['two']['bleu']:.2f} on all" in drawing
-    assert told["signature"] in drawing
-    assert "by words of the source" not in here("compare one two --samples 10", capsys).out
-
-
-def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert here(f"{TRAIN} --out other train.seed=5 train.steps=2", capsys).code == 0
-    sources = [line.split("\t")[0] for line in EXAMPLES.splitlines()]
-    texts = {name: [str(one) for one in load_run(name).predict(sources)] for name in ("run", "other")}
-    references = [text.strip() or "nothing" for text in texts["run"]]  # so that there is something to choose between them
-    Path("good.tsv").write_text("".join(f"{pair[0]}\t{pair[1]}\n" for pair in zip(sources, references, strict=True)))
-    told = json.loads(here("compare run other --samples 50 --json", capsys).out)
-    assert told["examples"] == 56
-    assert told["runs"] == paired_bootstrap(texts, references, "13a", 50)
-    assert list(told["runs"]) == ["run", "other"]
-    assert told["runs"]["run"]["p"] is None
-    assert told["runs"]["run"]["bleu"] > told["runs"]["other"]["bleu"]
-    shown = here("compare run other --samples 50 --beam 2", capsys).out
-    assert shown.count("BLEU") == 2
-    assert "reference" in shown
-    assert here("compare run", capsys).code == 2
-
-
-def test_each_run_is_scored_by_what_it_writes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the order in which they are named, with the tokens that the first is scored by."""
-    words = "writer.bleu_tokenize=char train.steps=20 train.learning_rate=0.02 --quiet"
-    for name, seed in (("one", 1), ("two", 2)):
-        assert here(f"{TRAIN} {words} --out {name} train.seed={seed}", capsys).code == 0
-    told = json.loads(here("compare two one --samples 20 --json", capsys).out)
-    sources, references = zip(*(line.split("\t") for line in EXAMPLES.splitlines()), strict=True)
-    expected = {}
-    for name in ("two", "one"):
-        texts = [str(one) for one in load_run(name).predict(sources)]
-        expected[name] = sacrebleu.corpus_bleu(texts, [list(references)], tokenize="char", force=True).score
-    assert {name: row["bleu"] for name, row in told["runs"].items()} == pytest.approx(expected)
-    assert expected["two"] != expected["one"]
-    assert [row["p"] is None for row in told["runs"].values()] == [True, False]
-    assert "|tok:char|" in told["signature"]
-
-
-def test_a_comparison_is_printed_as_it_is(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [
-        {"bleu": 31.256, "mean": 31.304, "interval": 1.252, "p": None},
-        {"bleu": 32.5, "mean": 32.48, "interval": 0.75, "p": 0.0312},
-    ]
-    monkeypatch.setattr(
-        translating, "paired_bootstrap", lambda texts, *given: dict(zip(("run", "other"), rows, strict=True))
-    )
-    lines = [line.split() for line in here("compare run run --samples 1200", capsys).out.splitlines()]
-    assert lines[0][:6] == ["56", "test", "examples,", "1,200", "samples,", "95"]
-    assert lines[1] == ["run", "BLEU", "31.26", "(31.30", "±", "1.25)"]
-    assert lines[2] == ["other", "BLEU", "32.50", "(32.48", "±", "0.75)", "p", "=", "0.0312"]
-
-
-def test_runs_of_other_data_are_compared_with_a_note(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("turned.tsv").write_text("".join(f"{line.split()[1]}\t{line.split()[0]}\n" for line in EXAMPLES.splitlines()))
-    assert here(f"{TRAIN.replace('good.tsv', 'turned.tsv')} --out turned", capsys).code == 0
-    answer = here("compare run turned --samples 10", capsys)
-    assert answer.code == 0
-    assert answer.err.startswith("note: turned: trained on other data than run (data.train = ")
-    assert "turned.tsv" in answer.err
-    assert here("compare run run --samples 10", capsys).err == ""
 
 
 def test_translating_can_be_interrupted(place: Path) -> None:

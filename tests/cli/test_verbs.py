@@ -41,6 +41,7 @@ def test_train_leaves_a_run(place: Path, capsys: pytest.CaptureFixture[str]) -> 
         ".lock",
         "checkpoints",
         "config.toml",
+        "configs.jsonl",
         "env.json",
         "log.jsonl",
         "tokenizer.json",

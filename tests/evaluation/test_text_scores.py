@@ -102,13 +102,13 @@ def test_intervals_and_chances_are_those_of_resampled_texts(tokenize: Tokenize, 
     assert list(found) == ["first", "second"]
     scores = {name: resampled(texts, tokenize, samples) for name, texts in (("first", first), ("second", HYPOTHESES))}
     for name, texts in (("first", first), ("second", HYPOTHESES)):
-        assert found[name]["bleu"] == pytest.approx(translation_scores(texts, REFERENCES, tokenize)["bleu"])
+        assert found[name]["score"] == pytest.approx(translation_scores(texts, REFERENCES, tokenize)["bleu"])
         assert found[name]["mean"] == pytest.approx(scores[name].mean(), rel=1e-4)
         ordered = np.sort(scores[name])
         assert found[name]["interval"] == pytest.approx((ordered[-1 - samples // 40] - ordered[samples // 40]) / 2, rel=1e-4)
     assert found["first"]["p"] is None
     sizes = np.abs(scores["second"] - scores["first"])
-    real = abs((found["second"]["bleu"] or 0) - (found["first"]["bleu"] or 0))
+    real = abs((found["second"]["score"] or 0) - (found["first"]["score"] or 0))
     assert real > 0
     assert found["second"]["p"] == pytest.approx((np.sum(sizes - sizes.mean() > real) + 1) / (samples + 1))
 
@@ -118,6 +118,6 @@ def test_no_difference_at_all_is_certainly_chance(monkeypatch: pytest.MonkeyPatc
     texts = dict.fromkeys(("one", "two"), HYPOTHESES)
     found = paired_bootstrap(texts, REFERENCES, "13a", 40)
     assert found["two"]["p"] == 1.0
-    assert {**found["one"], "p": 1.0} == found["two"]
+    assert {**found["one"], "difference": 0.0, "p": 1.0} == found["two"]
     assert found == paired_bootstrap(texts, REFERENCES, "13a", 40)
     assert "SACREBLEU_SEED" not in os.environ

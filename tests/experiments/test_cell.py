@@ -55,7 +55,7 @@ def test_an_interrupted_cell_comes_to_the_same_scores(tmp_path: Path) -> None:
 def test_other_settings_are_found_out(tmp_path: Path) -> None:
     Cell(tmp_path, "a", 0, tiny("train.steps=2")).complete("test", Quiet())
     other = Cell(tmp_path, "a", 0, tiny("train.steps=3", "train.learning_rate=0.02"))
-    with pytest.raises(UsageError, match=r"train.steps: 2 → 3 and 1 more.*--fresh.*--out"):
+    with pytest.raises(UsageError, match=r"train.steps: 2 → 3 and 1 more.*fresh=True.*another out"):
         other.check()
     shutil.rmtree(tmp_path / "checkpoints")
     with pytest.raises(UsageError, match=r"train.steps: 2 → 3"):
@@ -76,7 +76,7 @@ def test_a_cell_that_is_begun_anew_and_interrupted_goes_on(tmp_path: Path) -> No
     before = Cell(tmp_path / "run", "a", 0, tiny("train.steps=2")).complete("test", Quiet())
     cell = Cell(tmp_path / "run", "a", 0, settings)
     cell.begin_anew()
-    with pytest.raises(Interrupted, match=r"stopped at step 3, checkpoint written; the same command \(without --fresh\)"):
+    with pytest.raises(Interrupted, match=r"stopped at step 3, checkpoint written; the same command \(without fresh=True\)"):
         cell.complete("test", StopAt(3), fresh=True)
     assert (cell.anew, cell.kept("test")) == (True, before)
     assert cell.complete("test", Quiet())["scores"] == whole["scores"]

@@ -161,7 +161,7 @@ def test_wrong_words_name_their_row(tmp_path: Path) -> None:
     grid = table.read(written(tmp_path))
     with pytest.raises(UsageError, match=r"^row another-system: .*'window'"):
         cell(grid, "another-system", "model.window=3")
-    with pytest.raises(UsageError, match=r"train.seed.*--seeds"):
+    with pytest.raises(UsageError, match=r"train.seed.*how many seeds"):
         cell(grid, "longer", "train.seed=3")
     with pytest.raises(UsageError, match=r"row 'lnger'; did you mean 'longer'"):
         grid.chosen("as-it-is,lnger")

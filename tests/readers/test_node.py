@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from saccade.data import tensors
 from saccade.data.examples import Example, Node
 from saccade.data.formats.graph_files import GraphData, both_ways, sparse
 from saccade.errors import DataError, InputError, UnknownName
@@ -41,6 +42,28 @@ def model(task: Task) -> object:
 
 def nodes(*numbers: int) -> list[Example]:
     return [graph().example(number) for number in numbers]
+
+
+def test_the_graph_is_moved_to_a_device_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no other device than by its name will do."""
+    column, device, moves = fitted(edge_features=True).reader.encode([Node(0), Node(3)]), torch.device("cpu", 0), []
+    real = tensors.moved
+
+    def moved(value: object, device: torch.device) -> object:
+        moves.append(type(value).__name__)
+        return real(value, device)
+
+    monkeypatch.setattr(tensors, "moved", moved)
+    with torch.inference_mode():
+        first = column.batch([0]).on(device)
+    assert moves.count("Graph") == 1
+    moves.clear()
+    second = column.batch([1]).on(device)
+    assert moves == ["Tensor"]
+    assert second.features is first.features
+    assert not second.features.is_inference()
+    assert (first.nodes.tolist(), second.nodes.tolist()) == ([0], [3])
+    assert column.batch([1]).on(torch.device("cpu")).features is column.whole.features
 
 
 @pytest.mark.parametrize("edge_features", [False, True])

@@ -24,13 +24,19 @@ def test_auto_is_the_accelerator_or_the_cpu(monkeypatch: pytest.MonkeyPatch) -> 
     assert device_named("auto") == torch.device("cpu")
 
 
-@pytest.mark.parametrize("name", ["gpu", "", "cpu:x", "cuda:99", "tpu"])
+@pytest.mark.parametrize("name", ["gpu", "", "cpu:x", "tpu"])
 def test_a_device_that_is_not_there_is_refused_with_those_that_are(name: str) -> None:
     with pytest.raises(UsageError, match=r"^device: expected one of auto, cpu.*, got ") as error:
         device_named(name)
     assert str(error.value).endswith(f"got {name!r}")
     for kind in ACCELERATORS:
         assert (f", {kind}" in str(error.value)) == getattr(torch, kind).is_available()
+
+
+@pytest.mark.parametrize("name", ["cuda:99", "mps:7"])
+def test_an_accelerator_that_the_machine_does_not_have_is_no_wrong_name(name: str) -> None:
+    with pytest.raises(UsageError, match=rf"^device: this machine has no {name} that torch \S+ can use; there is cpu"):
+        device_named(name)
 
 
 def test_the_list_names_the_accelerators_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

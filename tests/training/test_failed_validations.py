@@ -72,7 +72,7 @@ def test_the_step_is_saved_and_resumed_is_uninterrupted(kind: str, tmp_path: Pat
             train(run, SETTINGS, Quiet())
     assert told in str(error.value)
     assert "\n" not in str(error.value)
-    assert str(error.value).endswith(f"go on with: saccade train {run} --resume")
+    assert str(error.value).endswith(f'go on with: saccade.train("{run}", resume=True)')
     assert error.value.exit_code == code
     assert Checkpoints(run).steps() == [6]
     assert not (run / "checkpoints" / "BEST").exists()

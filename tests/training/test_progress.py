@@ -1,6 +1,7 @@
 """What is told while a run is trained: scores as they are, time left and tokens a second by a clock that can be set."""
 
 import io
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from saccade.training.journal import Journal
-from saccade.training.progress import Bar, Compiling, Lines, clock, told
+from saccade.training.progress import Bar, Compiling, Lines, clock, told, told_if_slow
 from saccade.training.trainer import Report
 
 from .sittings import lines
@@ -137,3 +138,18 @@ def test_compiling_is_told_once_and_then_how_long_it_took() -> None:
     compiling.done()
     compiling.done()
     assert notes[1:] == ["compiled 2 kernels in 1.8 s"]
+
+
+def test_what_takes_long_is_told_and_what_does_not_is_not() -> None:
+    notes: list[str] = []
+    with told_if_slow(notes.append, "reading a", seconds=60):
+        pass
+    said = threading.Event()
+
+    def note(text: str) -> None:
+        notes.append(text)
+        said.set()
+
+    with told_if_slow(note, "reading b", seconds=0):
+        assert said.wait(60)
+    assert notes == ["reading b"]

@@ -263,13 +263,14 @@ def test_training_lowers_the_loss() -> None:
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_every_key_reaches_the_optimizer(optimizer: Optimizer) -> None:
-    config = Config(optimizer=optimizer, momentum=0.5, beta1=0.6, beta2=0.7, weight_decay=0.25, learning_rate=0.3)
+    config = Config(optimizer=optimizer, momentum=0.5, beta1=0.6, beta2=0.7, alpha=0.8, weight_decay=0.25, learning_rate=0.3)
     (group,) = make_optimizer(Bag(), config).param_groups
     assert (group["lr"], group["weight_decay"]) == (0.3, 0.25)
     adam = optimizer in ("adam", "adamw")
     assert group.get("betas") == ((0.6, 0.7) if adam else None)
     assert group.get("momentum") == (None if adam else 0.5)
-    assert group.get("alpha") == (0.7 if optimizer == "rmsprop" else None)
+    assert group.get("alpha") == (0.8 if optimizer == "rmsprop" else None)
+    assert Config().alpha == torch.optim.RMSprop(Bag().parameters()).defaults["alpha"]
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

@@ -46,7 +46,9 @@ Split = Annotated[str | None, Option("--split", help="test, valid or train; else
 NBest = Annotated[int, Option("--n-best", min=1, help="Outputs for each input (and language), the best first.")]
 Beam = Annotated[int | None, Option("--beam", min=1, help="Hypotheses followed at once; 1 is greedy.")]
 Lengths = Annotated[bool, Flag("--lengths", help="Also score short and long inputs apart, with bars.")]
-Scores = Annotated[bool, Flag("--scores", help="Put the probability and a tab before each text.")]
+Scores = Annotated[
+    bool, Flag("--scores", help="Put the probability and a tab before each text; a beam ranks by search.length_penalty.")
+]
 Fresh = Annotated[bool, Flag("--fresh", help="Begin anew; a run that is there stays until the new one has a checkpoint.")]
 Which = Annotated[str | None, Option("--checkpoint", help="best, last, average or a step; else the best there is.")]
 Device = Annotated[str, Option("--device", help="Where to compute: auto, cpu, cuda, cuda:1, mps, xpu.")]
@@ -141,6 +143,7 @@ def predict(
     *,
     file: File = "-",
     words: Words,
+    beam: Beam = None,
     n_best: NBest = 1,
     scores: Scores = False,
     which: Which = None,
@@ -215,17 +218,23 @@ def compare(
     paths: Annotated[list[Path], Argument(help="Runs; the first is the one to beat", metavar="RUN RUN…")],
     out: Drawings,
     split: Split = None,
+    name: Annotated[
+        str | None, Option("--metric", help="Such as macro_f1; else what the best checkpoint was chosen by.")
+    ] = None,
     samples: Annotated[int, Option("--samples", min=10, max=100_000, help="Resampled tests.")] = 1000,
     beam: Beam = None,
     lengths: Lengths = False,
     data_dir: DataDir = None,
     machine: Json = False,
 ) -> None:
-    """Compare translations of one test: BLEU, paired bootstrap, and sentences side by side."""
+    """Compare runs of one kind on the test data of the first, by its own metric: saccade compare runs/a runs/b.
+
+    Whether they differ is tested: accuracy and exact match by the exact McNemar test, all else by paired bootstrap.
+    """
     given = locals()
     width = given.pop("beam")
     words = [] if width is None else [f"search.beam={width}", f"search.method={'beam' if width > 1 else 'greedy'}"]
-    call("translating.compare", {**given, "words": words})
+    call("comparing.compare", {**given, "words": words})
 
 
 @app.command()

@@ -9,6 +9,15 @@ import typer
 from saccade.cli import streams
 from saccade.errors import SaccadeError
 
+# What the command line calls the keywords that an error's fix names.
+FLAGS = {
+    "out": "--out",
+    "resume": "--resume",
+    "fresh": "--fresh",
+    "checkpoint": "--checkpoint",
+    "train": "saccade train dates",
+    "go on": "saccade train … --resume",
+}
 SPINS = "10000"  # turns that a thread waits for work before it sleeps
 
 
@@ -60,7 +69,7 @@ def complain(text: str, code: int) -> int:
 def _told(error: Exception) -> tuple[str, int]:
     """What to say of an error, and the exit code."""
     if isinstance(error, SaccadeError):
-        return str(error), error.exit_code
+        return error.worded(FLAGS), error.exit_code
     if hasattr(error, "format_message"):  # typer's own; the class behind it depends on typer's version
         return _usage(error), 2
     if isinstance(error, MemoryError):

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+from saccade import durable_files
 from saccade.errors import DataError
 from saccade.evaluation.metrics import metric as known_metric
 from saccade.experiments.table import Grid, Line
 from saccade.inputs import require_regular
-from saccade.training import durable_files
 
 MANY = 10  # seeds that are not listed one by one
 
@@ -122,4 +122,4 @@ def write(path: Path, title: str, section: str) -> None:
     """Put the table into the page, in one step, where it was or at the end."""
     before, after = _parts(path, title)
     first, last = _markers(title)
-    durable_files.replace(path.resolve(), f"{before}{first}\n{section}\n{last}{after}", lambda point: None)
+    durable_files.replace(path.resolve(), f"{before}{first}\n{section}\n{last}{after}")

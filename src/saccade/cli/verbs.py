@@ -17,7 +17,6 @@ from saccade import data as datasets
 from saccade.cli import by_length, downloads, streams
 from saccade.config import Table
 from saccade.data.examples import PARTS, Splits
-from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
 from saccade.exchange.opening import load
@@ -25,10 +24,9 @@ from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search.search_config import MOST
 from saccade.task import Kinds
-from saccade.trained import TrainedModel
-from saccade.training.fresh import holds_run, resumable, seat
+from saccade.trained import TrainedModel, started
 from saccade.training.progress import watcher
-from saccade.training.run import Run, Which, require_same_files
+from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
 from saccade.view import shown
@@ -38,7 +36,6 @@ from saccade.view.render import terminal
 from saccade.view.shown import FILES
 from saccade.writers.writer import Prediction
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 CONFUSED, NARROW = ((8, 14), (12, 6)), 7  # so many labels of a matrix that is shown have so many letters; its columns
 STEP = re.compile(r"[1-9][0-9]{0,17}")
 
@@ -57,7 +54,7 @@ def train(
 ) -> None:
     """Train, and say what to do next."""
     use(data_dir)
-    table, path = _named(name, out, resume=resume, fresh=fresh)
+    table, path = started(name, out, resume=resume, fresh=fresh)
     settings = resolve(table, words)
 
     def trained() -> Run:
@@ -70,24 +67,10 @@ def train(
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
             typed = typed.replace("test#", "valid#")
         look = [f"look {path} {typed} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
-        for number, verb in enumerate((f"evaluate {path}", f"predict {path} FILE", *look)):
+        continues = Kinds.of(run.settings.system).writer.CONTINUES
+        write = f"generate {path} --prompt {typed}" if continues else f"predict {path} FILE"
+        for number, verb in enumerate((f"evaluate {path}", write, *look)):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
-
-
-def _named(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[Table, Path]:
-    """The settings that a name stands for, and the run's directory, which may be that of a run that was begun."""
-    if os.path.isdir(name) and holds_run(Path(name)):
-        if not (resume or fresh) and out is None:
-            raise UsageError(f"{name}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
-        place = resumable(Path(name)) if resume else seat(Path(name))
-        if resume:
-            require_same_files(place)
-        return config.read(place / "config.toml"), out or Path(name)
-    table = base(name)
-    stem = Path(name).stem if name.endswith(".toml") else name
-    if out is None and not NAME.fullmatch(stem):
-        raise UsageError(f"{name!r} does not make a directory's name; choose one with --out")
-    return table, out or Path("runs") / stem
 
 
 def evaluate(
@@ -175,10 +158,11 @@ def predict(
     device: str,
     scores: bool,
     machine: bool,
+    beam: int | None = None,
 ) -> None:
     """Write a line (or n_best of them) for each line."""
     model = opened_model(path, which, device)
-    options = model.options(**searched(model, words, n_best))
+    options = model.options(**search_of(model, words, beam=beam, n_best=n_best))
     with opened(file) as stream:
         streams.as_utf8()
         name = "standard input" if file == "-" else file
@@ -301,7 +285,7 @@ def sample(name: str, words: Sequence[str], count: int, split: str) -> None:
 
 def opened_model(path: Path, which: str | None, device: str = "auto") -> TrainedModel:
     """The model of a run or of a published directory; damaged checkpoints are told of on standard error."""
-    return load(path, which_of(which), device, to_stderr)
+    return load(path, which_of(which), device)
 
 
 def require_few(n_best: int) -> None:
@@ -324,6 +308,24 @@ def searched(model: TrainedModel, words: Sequence[str], n_best: int = 1) -> Tabl
         return {**given, "n_best": n_best}
     given = {"method": own.method, **given}
     return {"beam": own.beam, **given} if given["method"] == "beam" else given
+
+
+def search_of(
+    model: TrainedModel, words: Sequence[str], *, beam: int | None, n_best: int, length_penalty: float | None = None
+) -> Table:
+    """What the options change in the run's search; a beam of one is greedy search."""
+    given = searched(model, words, n_best)
+    if beam is not None and not model.task.writer.SEARCHES:
+        raise UsageError(f"--beam: {model.system} searches for nothing; leave it out")
+    if beam is not None and beam > MOST:
+        raise UsageError(f"--beam: expected at most {MOST}, got {beam}; choose a narrower one")
+    if beam is not None:
+        if beam < n_best:
+            raise UsageError(f"--n-best: expected at most the beam ({beam}), got {n_best}; widen --beam")
+        given |= {"method": "beam", "beam": beam} if beam > 1 else {"method": "greedy"}
+    if length_penalty is not None:
+        given["length_penalty"] = length_penalty
+    return given
 
 
 def which_of(text: str | None) -> Which | None:

@@ -108,6 +108,12 @@ def place(example: Example, number: int, side: int = 0) -> str:
     return example.where(side) or named
 
 
+def files_of(examples: Iterable[Example]) -> str:
+    """The files that examples were read from, for a message."""
+    names = list(dict.fromkeys(file for example in examples for file in example.files))
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
 def digest(content: Iterable[bytes]) -> str:
     """A short name for exactly this content."""
     found = hashlib.sha256()
@@ -148,9 +154,12 @@ class Splits:
 
     def fingerprint(self) -> dict[str, str]:
         """A short name for exactly the examples of each part, in their order, and what they share."""
-        shared = b"".join(self.shared.content()) if self.shared is not None else b""
-        parts = ((name, chain.from_iterable(example.content() for example in part)) for name, part in self.parts())
-        return {name: digest(chain(content, [shared] if name == "train" else [])) for name, content in parts}
+        return {name: self.fingerprint_of(name) for name in PARTS}
+
+    def fingerprint_of(self, part: str) -> str:
+        """That of one part; what all share is counted among the training examples."""
+        shared = self.shared.content() if self.shared is not None and part == "train" else ()
+        return digest(chain(chain.from_iterable(example.content() for example in getattr(self, part)), shared))
 
     def parts(self) -> list[tuple[str, Sequence[Example]]]:
         """Each part with its name."""

@@ -4,7 +4,7 @@ Letters: B examples, K input tokens, T target tokens, N items of all bags togeth
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,11 @@ def moved(value: Any, device: torch.device) -> Any:
     """A tensor, or a dataclass of such, on this device."""
     if isinstance(value, Tensor):
         return value if value.device == device else value.to(device, non_blocking=True)
+    if isinstance(value, NodeInput):
+        return value.on(device)
     if is_dataclass(value) and not isinstance(value, type):
-        inner = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        changed = {name: new for name, one in inner.items() if (new := moved(one, device)) is not one}
+        inner = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
+        changed = {name: new for name, old in inner.items() if (new := moved(old, device)) is not old}
         return replace(value, **changed) if changed else value
     return value.to(device) if hasattr(value, "to") else value
 
@@ -117,6 +119,18 @@ class NodeInput:
     features: Tensor
     edge_features: Float[Tensor, "E _"] | None
     nodes: Int[Tensor, " B"]
+    elsewhere: dict[torch.device, "NodeInput"] = field(default_factory=dict, repr=False, compare=False)
+    """The graph on other devices: what all batches share goes there once."""
+
+    def on(self, device: torch.device) -> "NodeInput":
+        """The same nodes, in the graph on this device."""
+        if self.features.device == device:
+            return self if self.nodes.device == device else replace(self, nodes=moved(self.nodes, device))
+        if device not in self.elsewhere:
+            with torch.inference_mode(mode=False):  # what is kept must serve training, too
+                parts = {name: moved(getattr(self, name), device) for name in ("graph", "features", "edge_features")}
+            self.elsewhere[device] = replace(self, **parts, elsewhere={})
+        return replace(self.elsewhere[device], nodes=moved(self.nodes, device))
 
 
 @dataclass(frozen=True)

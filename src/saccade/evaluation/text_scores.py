@@ -40,17 +40,20 @@ def signatures(tokenize: Tokenize) -> dict[str, str]:
 
 
 def paired_bootstrap(
-    texts: Mapping[str, Sequence[str]], references: Sequence[str], tokenize: Tokenize, samples: int = 1000
+    texts: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    tokenize: Tokenize,
+    samples: int = 1000,
+    name: str = "bleu",
 ) -> dict[str, dict[str, float | None]]:
-    """BLEU of each system; its mean and half its 95 % interval over resampled tests; and p, how likely a difference to the
-    first as large as this one is by chance (Koehn 2004), as sacreBLEU computes it. Always the same samples.
+    """BLEU, or chrF, of each system; its mean and half its 95 % interval over resampled tests; its difference to the first,
+    and p, how likely so large a one is by chance (Koehn 2004), as sacreBLEU computes it. Always the same samples.
 
     Of no difference at all p is 1: sacreBLEU asks for samples that differ by more than that, and finds none."""
-    from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.significance import PairedTest
 
     systems: Any = [(name, list(found)) for name, found in texts.items()]
-    metrics: Any = {"bleu": BLEU(tokenize=tokenize, force=True)}
+    metrics: Any = {name: _metrics(tokenize)[name]}
     before = os.environ.get("SACREBLEU_SEED")
     os.environ["SACREBLEU_SEED"] = "12345"
     try:
@@ -61,9 +64,15 @@ def paired_bootstrap(
             del os.environ["SACREBLEU_SEED"]
         else:
             os.environ["SACREBLEU_SEED"] = before
-    rows: Any = next(rows for name, rows in found.items() if name != "System")
+    rows: Any = next(rows for key, rows in found.items() if key != "System")
     chances = [1.0 if row.score == rows[0].score and row.p_value is not None else row.p_value for row in rows]
     return {
-        name: {"bleu": row.score, "mean": row.mean, "interval": row.ci, "p": p}
-        for name, row, p in zip(texts, rows, chances, strict=True)
+        system: {
+            "score": row.score,
+            "mean": float(row.mean),
+            "interval": float(row.ci),
+            "difference": None if p is None else row.score - rows[0].score,
+            "p": p,
+        }
+        for system, row, p in zip(texts, rows, chances, strict=True)
     }

@@ -1,17 +1,19 @@
 """Opens a model: the directory of a run, or one in Hugging Face's layout."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from saccade.data.examples import Splits
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, UsageError
 from saccade.exchange import importing, published
 from saccade.task import Task
 from saccade.trained import TrainedModel
+from saccade.training.config_history import CONFIG
 from saccade.training.devices import device_named
-from saccade.training.run import CONFIG, Run, Which
+from saccade.training.run import Run, Which
 
 
 class LoadedModel(TrainedModel):
@@ -26,8 +28,8 @@ class LoadedModel(TrainedModel):
         return self._found.published.task
 
     @cached_property
-    def _loaded(self) -> tuple[Any, int]:
-        return self._found.module.to(device_named(self._device)), 0
+    def _loaded(self) -> tuple[Any, int, Mapping[str, str]]:
+        return self._found.module.to(device_named(self._device)), 0, {}
 
     @property
     def splits(self) -> Splits:
@@ -35,7 +37,7 @@ class LoadedModel(TrainedModel):
 
 
 def load(
-    path: str | Path, checkpoint: Which | None = None, device: str = "auto", note: Callable[[str], None] | None = None
+    path: str | Path, checkpoint: Which | None = None, device: str = "auto", note: Callable[[str], None] = to_stderr
 ) -> TrainedModel:
     """A trained model: the directory of a run, or one in Hugging Face's layout (config.json with a known model_type).
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade import data
+from saccade import data, durable_files
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.experiments import baselines
 from saccade.task import Kinds
@@ -15,7 +15,7 @@ from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.fresh import ANEW, resumable
 from saccade.training.interrupts import Interrupted
 from saccade.training.journal import entries
-from saccade.training.run import Run, changed, write_text
+from saccade.training.run import Run, changed, told
 from saccade.training.settings import Settings, fitting
 from saccade.training.train import Watcher, train
 
@@ -47,14 +47,13 @@ class Cell:
         """Refuse what was made with other settings: it would be shown as what it is not."""
         if not ((self.path / "scores.json").exists() or Checkpoints(self.path).steps()):
             return
-        fix = "begin anew with --fresh, or use another --out"
+        fix = "begin anew with {fresh}, or use another {out}"
         try:
             differences = changed(Run.open(self.path).settings, self.settings)
         except (UsageError, DataError) as error:
-            raise DataError(f"{self.path}: its config cannot be read ({error}); {fix}") from None
+            raise DataError(f"{self.path}: its config cannot be read ({error})", fix=fix) from None
         if differences:
-            more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
-            raise UsageError(f"{self.path}: made with other settings ({differences[0]}{more}); {fix}")
+            raise UsageError(f"{self.path}: made with other settings ({told(differences)})", fix=fix)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -102,15 +101,17 @@ class Cell:
             run = train(self.path, self.settings, watcher, resume=not fresh, fresh=fresh)
         except Interrupted as stop:
             step = Checkpoints(resumable(self.path)).steps()[-1]
-            text = f"{self.path}: stopped at step {step}, checkpoint written; the same command (without --fresh) goes on"
-            raise Interrupted(text, stop.exit_code - 128) from None
+            fix = "the same command (without {fresh}) goes on"
+            raise Interrupted(
+                f"{self.path}: stopped at step {step}, checkpoint written", stop.exit_code - 128, fix=fix
+            ) from None
         kept = {
             "step": run.checkpoints.steps()[-1],
             **scored(run, split),
             "minutes": minutes(self.path),
             "command": sys.argv,
         }
-        write_text(self.path / "scores.json", json.dumps(kept, indent=2) + "\n")
+        durable_files.write(self.path / "scores.json", json.dumps(kept, indent=2) + "\n")
         return kept
 
 

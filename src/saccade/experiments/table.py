@@ -95,7 +95,7 @@ class Grid:
     def _settings(self, row: Row, words: Sequence[str], seed: int) -> Settings:
         with _of_row(row):
             if "seed" in config.words([*row.words, *words]).get("train", {}):
-                raise UsageError("train.seed: a table has its own seeds, 0, 1 …; choose how many with --seeds")
+                raise UsageError("train.seed: a table has its own seeds, 0, 1 …; leave it out, and choose how many seeds")
             fold = [f"{row.fold}={seed}"] if row.fold else []
             return resolve(self._start(row), [*row.words, *words, *fold, f"train.seed={seed}"])
 

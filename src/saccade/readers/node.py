@@ -1,6 +1,7 @@
 """Nodes of one graph, which is part of the run."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,7 @@ class NodeColumn:
 
     def batch(self, indices: Any) -> NodeInput:
         """These nodes, in the whole graph."""
-        nodes = torch.from_numpy(self.nodes[np.asarray(indices, dtype=np.int64)])
-        return NodeInput(self.whole.graph, self.whole.features, self.whole.edge_features, nodes)
+        return replace(self.whole, nodes=torch.from_numpy(self.nodes[np.asarray(indices, dtype=np.int64)]))
 
 
 class Reader(reader.Reader):

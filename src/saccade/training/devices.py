@@ -16,10 +16,11 @@ def device_named(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
-        known = [kind for kind in ACCELERATORS if _available(kind)]
-        raise UsageError(
-            f"device: expected one of auto, cpu{''.join(f', {kind}' for kind in known)}, got {name!r}"
-        ) from None
+        there = ["cpu", *(kind for kind in ACCELERATORS if _available(kind))]
+        if name.partition(":")[0] in ACCELERATORS:
+            what = f"device: this machine has no {name} that torch {torch.__version__} can use"
+            raise UsageError(f"{what}; there is {' and '.join(there)}, and auto takes what there is") from None
+        raise UsageError(f"device: expected one of auto, {', '.join(there)}, got {name!r}") from None
     return device
 
 

@@ -12,15 +12,15 @@ import re
 import shutil
 from pathlib import Path
 
+from saccade import durable_files
 from saccade.errors import UsageError
-from saccade.training import durable_files
 from saccade.training.checkpoints import listing
 from saccade.training.checkpoints.store import LEFTOVERS, Checkpoints
 
 FRESH, SWAP, OLD = ".fresh", ".swap", ".del-checkpoints"
 LEARNED = ".tmp-learned"  # where a task saves what it has learned before all of it is moved into the run
 ANEW = ".anew"  # marks a cell of a table that is to be trained anew
-OWN = ("config.toml", "env.json", "log.jsonl", "scores.json", ANEW)  # what every run may have
+OWN = ("config.toml", "configs.jsonl", "env.json", "log.jsonl", "scores.json", ANEW)  # what every run may have
 SKIPPED = re.compile(r"skipped-step-\d+\.json")
 POINTERS = ("LAST", "BEST")
 
@@ -49,8 +49,9 @@ def recover(path: Path) -> bool:
     if Checkpoints(path / SWAP).steps():
         _take_over(path)
     _clean(path)
-    for name in (LEARNED, *(f".tmp-{name}" for name in OWN)):  # half written by a start that was killed
-        durable_files.remove(path / name)
+    half_written = (file for name in OWN for file in path.glob(f".tmp-{name}-*"))  # by a start that was killed
+    for file in (path / LEARNED, *half_written):
+        durable_files.remove(file)
     lost = (path / FRESH).exists() and not Checkpoints(path / FRESH).steps()
     if lost:
         durable_files.remove(path / FRESH)

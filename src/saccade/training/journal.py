@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.training.run import write_text
+from saccade import durable_files
+from saccade.training.config_history import Changes
 from saccade.training.trainer import Report
 
 
@@ -34,7 +35,7 @@ class Journal:
         kept = [line for line in entries(self.path) if line["step"] <= step]
         if owed:  # the validation of this step was not finished, and is made once more
             kept = [line for line in kept if (line["step"], line.get("event")) != (step, "valid")]
-        write_text(self.path, "".join(json.dumps(line) + "\n" for line in kept))
+        durable_files.write(self.path, "".join(json.dumps(line) + "\n" for line in kept))
         self._since = (time.perf_counter(), tokens)
 
     def move(self, run: Path) -> None:
@@ -62,6 +63,11 @@ class Journal:
     def valid(self, step: int, scores: Mapping[str, Mapping[str, float]], best: bool) -> dict[str, Any]:
         """Note a validation."""
         return self._add({"event": "valid", "step": step, "best": best, "scores": scores, "time": round(time.time(), 3)})
+
+    def config(self, step: int, changes: Changes) -> dict[str, Any]:
+        """Note that the config was changed."""
+        told = {key: {"from": old, "to": new} for key, (old, new) in changes.items()}
+        return self._add({"event": "config", "step": step, "changes": told, "time": round(time.time(), 3)})
 
     def _add(self, entry: dict[str, Any]) -> dict[str, Any]:
         safe: dict[str, Any] = _finite(entry)

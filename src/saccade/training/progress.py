@@ -2,8 +2,10 @@
 
 import json
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -32,6 +34,18 @@ def clock(seconds: float) -> str:
     """Minutes and seconds, as on a clock."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
+
+
+@contextmanager
+def told_if_slow(note: Callable[[str], None], text: str, seconds: float = 1.0) -> Iterator[None]:
+    """Says what takes so long, once it does."""
+    timer = threading.Timer(seconds, note, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _metrics(report: Report) -> str:

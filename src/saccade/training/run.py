@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,22 +16,23 @@ import torch
 from torch import Tensor
 
 import saccade
-from saccade import config, data, systems
+from saccade import config, data, durable_files, systems
 from saccade.data.examples import Splits
 from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
 from saccade.task import Task
-from saccade.training import durable_files
+from saccade.training import config_history
 from saccade.training.checkpoints import manifests
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
+from saccade.training.config_history import CONFIG, Changes
 from saccade.training.devices import device_named
 from saccade.training.fresh import LEARNED, seat
 from saccade.training.memory import seed_all
 from saccade.training.settings import Settings, resolve
 
 Which = Literal["last", "best", "average"] | int
-CONFIG = "config.toml"
+SHOWN = 3  # runs that are proposed instead of what is none
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class Run:
     def create(cls, path: Path, settings: Settings) -> "Run":
         """A new directory, or one whose training has not begun."""
         path.mkdir(parents=True, exist_ok=True)
-        write_text(path / CONFIG, config.write(settings.table()))
-        write_text(path / "env.json", json.dumps(environment(), indent=2) + "\n")
+        durable_files.write(path / CONFIG, config.write(settings.table()))
+        durable_files.write(path / "env.json", json.dumps(environment(), indent=2) + "\n")
         return cls(path, settings)
 
     def keep(self, save: Callable[[Path], None]) -> "Run":
@@ -62,9 +64,11 @@ class Run:
                 durable_files.sync(aside / name)
                 (aside / name).replace(self.path / name)
             durable_files.sync_directory(self.path)
+            config_history.begin(self.path, self.text)
+            durable_files.write(self.path / CONFIG, self.text)
             marks = {name: manifests.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
         except OSError as error:
-            raise _unwritable(self.path, error) from None
+            raise durable_files.unwritable(self.path, error, durable_files.ELSEWHERE) from None
         finally:
             durable_files.remove(aside)
         return replace(self, files=marks)
@@ -75,16 +79,23 @@ class Run:
         path = seat(path)
         marks = require_same_files(path)
         if not (path / CONFIG).is_file():
-            raise DataError(f"{path}: not a run (it has no config.toml); train one with: saccade train dates --out {path}")
+            raise DataError(f"{path}: not a run (it has no config.toml)", fix=_others(path))
         return cls(path, resolve(config.read(path / CONFIG)), marks)
+
+    @property
+    def text(self) -> str:
+        """Its config.toml."""
+        return config.write(self.settings.table())
 
     def with_steps(self, steps: int) -> "Run":
         """The run with the number of steps that its epochs are; its config tells it whoever opens the run."""
-        if steps == self.settings.train.steps:
-            return self
-        settings = replace(self.settings, train=replace(self.settings.train, steps=steps))
-        write_text(self.path / CONFIG, config.write(settings.table()))
-        return replace(self, settings=settings)
+        return replace(self, settings=replace(self.settings, train=replace(self.settings.train, steps=steps)))
+
+    def adopt(self, step: int, changes: Changes) -> "Run":
+        """The run with its settings as its config from this step on, on the disk, too."""
+        config_history.add(self.path, step, self.text, changes)
+        durable_files.write(self.path / CONFIG, self.text)
+        return replace(self, files={**self.files, CONFIG: manifests.mark(self.text.encode())})
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -119,7 +130,7 @@ class Run:
             found = checkpoints.load("last" if best else which)
         for line in found.passed_over:
             report(f"passed over a damaged checkpoint: {line}")
-        if self.files and found.beside != self.files:
+        if self.files and not self._made(found.beside):
             raise DataError(f"{found.path}: belongs to another run, or the run was just trained anew; open it again")
         model = self.new_model(task)
         try:
@@ -127,6 +138,11 @@ class Run:
         except (RuntimeError, KeyError) as error:
             raise DataError(f"{found.path}: its parameters do not fit the config ({_first_line(error)})") from None
         return model.eval().to(device_named(device)), found
+
+    def _made(self, beside: Mapping[str, manifests.Mark]) -> bool:
+        """Whether a checkpoint with these files beside it is one of this run, under any of the configs that it had."""
+        configs = [self.files[CONFIG], *(one.mark for one in config_history.read(self.path))]
+        return beside.get(CONFIG) in configs and {**beside, CONFIG: configs[0]} == self.files
 
     def own_splits(self, task: Task) -> Splits:
         """The data that the run keeps, or that of its files."""
@@ -154,12 +170,28 @@ def _mean(tensors: Sequence[Tensor]) -> Tensor:
     return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(tensors[-1].dtype)
 
 
-def require_same_files(path: Path) -> Mapping[str, manifests.Mark]:
-    """What the run's files are, by its checkpoints; refuses the first that is another, or gone."""
+def require_same_files(path: Path, *, edited: bool = False) -> Mapping[str, manifests.Mark]:
+    """What the run's files are, by its checkpoints; refuses the first that is another, or gone.
+
+    config.toml may be any that the run had, and, `edited`, any other.
+    """
     marks = Checkpoints(path).recorded()
+    configs = [one.mark for one in config_history.read(path)]
     for name, expected in marks.items():
-        manifests.require_same(path / name, expected)
+        if name != CONFIG:
+            manifests.require_same(path / name, [expected])
+        elif not (edited and (path / name).is_file()):
+            fix = f"put it back as it was (configs.jsonl has it), or train on with it: {{go on:{path}}}"
+            manifests.require_same(path / name, [expected, *configs], fix)
     return marks
+
+
+def _others(path: Path) -> str:
+    """What to name instead of a directory that is no run: runs of a like name that are near, or a first one."""
+    places = {place for near in (path.parent, path, Path("runs"), Path()) for place in near.glob("*") if place.is_dir()}
+    runs = sorted(str(place) for place in places if Checkpoints(place).steps())
+    near = get_close_matches(str(path), runs, n=SHOWN, cutoff=0.0)
+    return f"did you mean {' or '.join(near)}?" if near else "train one first: {train}"
 
 
 def environment() -> dict[str, Any]:
@@ -176,12 +208,18 @@ def environment() -> dict[str, Any]:
     }
 
 
-def changed(before: Settings, now: Settings) -> list[str]:
-    """The keys in which two configs differ, as `section.key: old → new`."""
+def changed(before: Settings, now: Settings) -> dict[str, tuple[Any, Any]]:
+    """The keys in which two configs differ, each with both values."""
     old, new = _flat(before.table()), _flat(now.table())
     if now.train.epochs:  # which decide how many steps there are
         old.pop("train.steps"), new.pop("train.steps")
-    return [f"{key}: {old.get(key)!r} → {new.get(key)!r}" for key in {**old, **new} if old.get(key) != new.get(key)]
+    return {key: (old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)}
+
+
+def told(changes: Changes) -> str:
+    """The first change, as `section.key: old → new`, and how many more there are."""
+    key, (old, new) = next(iter(changes.items()))
+    return f"{key}: {old!r} → {new!r}" + (f" and {len(changes) - 1} more" if len(changes) > 1 else "")
 
 
 def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,22 +227,6 @@ def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in table.items():
         flat.update({f"{key}.{inner}": v for inner, v in value.items()} if isinstance(value, Mapping) else {key: value})
     return flat
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a small file whole or not at all."""
-    temporary = path.with_name(f".tmp-{path.name}")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        durable_files.sync(temporary)
-        temporary.replace(path)
-        durable_files.sync_directory(path.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from None
-
-
-def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"{path}: cannot be written ({error.strerror}); choose another directory with --out")
 
 
 def _first_line(error: Exception) -> str:

@@ -6,6 +6,8 @@
 import math
 from collections.abc import Callable
 
+from saccade.training.train_config import Config
+
 Schedule = Callable[[int, int, int], float]
 
 
@@ -44,3 +46,11 @@ SCHEDULES: dict[str, Schedule] = {
     "linear": linear,
     "cosine": cosine,
 }
+
+
+def learning_rate(config: Config, step: int) -> float:
+    """The learning rate of a step."""
+    factor = SCHEDULES[config.schedule](step, config.warmup, config.steps)
+    if step <= config.warmup or config.schedule not in ("linear", "cosine"):
+        return config.learning_rate * factor
+    return config.min_learning_rate + (config.learning_rate - config.min_learning_rate) * factor

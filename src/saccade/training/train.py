@@ -14,24 +14,27 @@ from typing import Any, Protocol
 
 import torch
 
-from saccade.data.examples import PARTS, Splits
+from saccade import durable_files
+from saccade.data.examples import PARTS, Splits, files_of
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
 from saccade.lock import LOCK, locked
 from saccade.search import Config as SearchConfig
 from saccade.task import Kinds, Task
-from saccade.training import durable_files
+from saccade.training import config_history
 from saccade.training import fresh as renewal
 from saccade.training.allocator import keep_pages, kept_objects
 from saccade.training.bad_examples import fit_to_learn, learned
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
+from saccade.training.config_history import CONFIG, Changes
 from saccade.training.devices import device_named
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
 from saccade.training.memory import random_tensors, restore_random
-from saccade.training.progress import Compiling, clock
-from saccade.training.run import CONFIG, Run, changed, write_text
-from saccade.training.settings import Settings, fitting
+from saccade.training.progress import Compiling, clock, told_if_slow
+from saccade.training.resuming import notes, reopened, require_later
+from saccade.training.run import Run
+from saccade.training.settings import Settings, fitting, resolve
 from saccade.training.trainer import NotFinite, Report, Trainer
 from saccade.writers.writer import Options
 
@@ -66,7 +69,7 @@ class Standing:
 def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = False, fresh: bool = False) -> Run:
     """Train the run in this directory; nothing is lost on Ctrl-C."""
     if fresh and resume:
-        raise UsageError("--fresh and --resume exclude each other: begin anew, or go on")
+        raise UsageError("resume and fresh exclude each other", fix="go on with {resume}, or begin anew with {fresh}")
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
     keep_pages()
@@ -76,10 +79,10 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
         if renewal.recover(path) and not fresh and Checkpoints(path).steps():
             watcher.note(f"a new training in {path} ended before its first checkpoint; here is the earlier run")
         try:
-            run = _opened(path, settings, resume, fresh, watcher)
+            run, found, changes = _opened(path, settings, resume, fresh, watcher)
             try:
                 with kept_objects() as made:
-                    _train(run, path, watcher, made)
+                    _train(run, path, found, changes, watcher, made)
             except (DataError, UsageError, ShapeError):
                 renewal.clear(run.path, set())  # if nothing was begun: leave nothing that looks like a run
                 raise
@@ -103,45 +106,49 @@ def _prepare_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be made ({error.strerror}); choose another directory with --out") from None
+        raise UsageError(f"{path}: cannot be made ({error.strerror})", fix=durable_files.ELSEWHERE) from None
 
 
-def _opened(path: Path, settings: Settings, resume: bool, fresh: bool, watcher: Watcher) -> Run:
-    """The run to go on with, or a new one: in the directory, or beside what an earlier one has left there."""
+def _opened(
+    path: Path, settings: Settings, resume: bool, fresh: bool, watcher: Watcher
+) -> tuple[Run, Checkpoint | None, Changes]:
+    """The run to go on with, its checkpoint and what changes in its config; or a new one: in the directory, or beside what
+    an earlier one has left there."""
     if not renewal.holds_run(path):
         if any(child.name != LOCK and not child.name.startswith(".tmp-") for child in path.iterdir()):
-            raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
-        return Run.create(path, settings)
+            raise UsageError(f"{path}: not empty and not a run", fix=durable_files.ELSEWHERE)
+        return Run.create(path, settings), None, {}
     place = renewal.resumable(path)
     if fresh or not Checkpoints(place).steps():
         if not fresh:
             watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
         durable_files.remove(path / renewal.FRESH)
-        return Run.create(path / renewal.FRESH, settings)
+        return Run.create(path / renewal.FRESH, settings), None, {}
     if not resume:
-        raise UsageError(f"{path}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
-    run = Run.open(place)
-    differences = changed(run.settings, settings)
-    if differences:
-        more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
-        raise UsageError(
-            f"{path}: the config has changed ({differences[0]}{more}); resume it as it was, or use another --out"
-        )
-    if place == path:
-        return run
-    renewal.take_place(path)
-    return Run.open(path)
+        raise holds_run_already(path)
+    run, found, changes = reopened(place, path, settings)
+    if place != path:
+        renewal.take_place(path)
+        run = replace(run, path=path)
+    return run, found, changes
 
 
-def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> None:
+def holds_run_already(path: Path | str) -> UsageError:
+    """What is said where a run would be trained over another."""
+    return UsageError(f"{path}: already holds a run", fix="add {resume} to go on, {fresh} to begin anew, or another {out}")
+
+
+def _train(
+    run: Run, home: Path, found: Checkpoint | None, changes: Changes, watcher: Watcher, made: Callable[[], None]
+) -> None:
     """Train the run, which may still be growing beside an earlier one in its home; `made` is told when all is ready."""
-    run.checkpoints.sweep()
-    found = run.checkpoints.load("last") if run.checkpoints.steps() else None
     fitting(run.settings)
-    splits = run.splits()
+    device = device_named(run.settings.train.device)
+    with told_if_slow(watcher.note, f"reading {_named(run.settings)}"):
+        splits = run.splits()
     fingerprint = splits.fingerprint()
     if found:
-        _require_same_data(home, found.state["data"], fingerprint)
+        _require_same_data(home, splits, found.state["data"], fingerprint)
     task = run.task() if found else _fitted(run.settings, splits)
     try:
         corpus, splits = learned(task, splits, run.settings.data, watcher.note)
@@ -149,14 +156,16 @@ def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> 
         batches = corpus.batches(config)
         if config.epochs:
             run = run.with_steps(math.ceil(batches.steps(config.epochs) / config.accumulate))
+        if found:
+            require_later(run, found.step)
         run = run if found else run.keep(task.save)
         if run.path != home:
             renewal.require_room(home, set(run.files))
-        device = device_named(config.device)
         trainer = Trainer(run.new_model(task).to(device), batches, run.settings.train)
         session = Session(run, home, splits, fingerprint, task, trainer, watcher)
         if found:
             session.restore(found)
+            session.adopt(changes)
         else:
             task.prepare(trainer.model, splits, corpus, watcher.note)
         made()
@@ -166,10 +175,18 @@ def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> 
         raise
 
 
-def _require_same_data(home: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    if parts := [told for part, told in PARTS.items() if before[part] != now[part]]:
-        others = f", the {' and '.join(parts[1:])} data, too" if parts[1:] else ""
-        raise DataError(f"{home}: the {parts[0]} data has changed{others}; bring it back, or use another --out")
+def _named(settings: Settings) -> str:
+    """What the data is called: the user's own file, or the data set."""
+    own = [str(value) for key in ("train", "nodes") if (value := getattr(settings.data, key, None))]
+    return next(iter(own), settings.dataset)
+
+
+def _require_same_data(home: Path, splits: Splits, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    if parts := [part for part in PARTS if before[part] != now[part]]:
+        others = f", the {' and '.join(PARTS[part] for part in parts[1:])} data, too" if parts[1:] else ""
+        where = f" ({files})" if (files := files_of(getattr(splits, parts[0]))) else ""
+        what = f"{home}: the {PARTS[parts[0]]} data{where} has changed{others}"
+        raise DataError(what, fix="bring it back, or use another {out}")
 
 
 def _fitted(settings: Settings, splits: Splits) -> Task:
@@ -182,8 +199,8 @@ def _fitted(settings: Settings, splits: Splits) -> Task:
 class Unvalidated(SaccadeError):  # noqa: N818 - reads as what it is
     """A validation that failed; what it failed by decides the exit code."""
 
-    def __init__(self, text: str, exit_code: int) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, exit_code: int, *, fix: str = "") -> None:
+        super().__init__(text, fix=fix)
         self.exit_code = exit_code
 
 
@@ -227,13 +244,31 @@ class Session:
                 f"the run had {state['threads']} threads, now there are {torch.get_num_threads()}: the last bits will differ"
             )
         self.trainer.restore(found.tensors, state)
-        self.standing, self.owed = Standing(state["best"], state["since"], state["over"]), state["owed"]
+        self.standing, self.owed = Standing(state["best"], state["since"]), state["owed"]
+        self.standing.over = self._waited_enough()
         self.watcher.note(f"going on from step {found.step} ({found.path})")
+
+    def adopt(self, changes: Changes) -> None:
+        """Go on with the config as it is now, if it is another, and record that."""
+        recorded = config_history.in_use(self.run.path)
+        assert recorded is not None
+        if recorded.config == self.run.text == (self.run.path / CONFIG).read_text(encoding="utf-8"):
+            return
+        step, before = self.trainer.step, resolve(recorded.table).train
+        self.run = self.run.adopt(step, changes)
+        Journal(self.run.path, step, owed=self.owed).config(step, changes)
+        for line in notes(before, self.config, step, changes):
+            self.watcher.note(line)
+
+    def _waited_enough(self) -> bool:
+        return bool(self.config.patience) and self.standing.since >= self.config.patience
 
     def go(self) -> None:
         """Train to the end; a signal is answered after the step it came in."""
         if (self.standing.over or self.trainer.step >= self.config.steps) and not self.owed:
-            self.watcher.note(f"the run in {self.home} is finished: there is nothing left to train")
+            key = "patience" if self.standing.over else "epochs" if self.config.epochs else "steps"
+            told = f"the run in {self.home} is finished: there is nothing left to train"
+            self.watcher.note(f"{told}; raise train.{key} to go on from step {self.trainer.step}")
             return
         self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens, owed=self.owed)
         self._introduce()
@@ -294,7 +329,7 @@ class Session:
         if regular:
             self._take_place()
         if signals.number and not last:
-            raise Interrupted(f"stopped at step {report.step}, {self._way_on()}", signals.number)
+            raise Interrupted(f"stopped at step {report.step}, {self._kept()}", signals.number, fix=self._way_on())
 
     def _validate(self, step: int, signals: Signals) -> bool:
         """Whether this is the best so far; if that cannot be told, for whatever reason, the step is saved first."""
@@ -303,7 +338,7 @@ class Session:
             options = Options(self.run.settings.search or SearchConfig())
             scores = self.task.evaluate(self.trainer.model, self.splits.valid, options).scores
             best = self.standing.better(self.task.writer.best(scores))
-            self.standing.over = bool(self.config.patience) and self.standing.since >= self.config.patience
+            self.standing.over = self._waited_enough()
             self.watcher.valid(self.journal.valid(step, scores, best))
         except BaseException as error:
             signals.deaf = True  # to one more Ctrl-C
@@ -323,16 +358,18 @@ class Session:
         except SaccadeError as trouble:
             return Unvalidated(f"the validation of step {step} failed ({told}), and its checkpoint, too: {trouble}", code)
         if isinstance(error, KeyboardInterrupt):
-            text = f"stopped in the validation of step {step}, {self._way_on()}"
-            return Interrupted(text, signals.number or signal.SIGINT)
+            text = f"stopped in the validation of step {step}, {self._kept()}"
+            return Interrupted(text, signals.number or signal.SIGINT, fix=self._way_on())
         if isinstance(error, Exception):
-            return Unvalidated(f"the validation of step {step} failed: {told}; {self._way_on()}", code)
+            return Unvalidated(f"the validation of step {step} failed: {told}; {self._kept()}", code, fix=self._way_on())
         return error
 
-    def _way_on(self) -> str:
+    def _kept(self) -> str:
         """What is said where a training ends before its time."""
-        earlier = "" if self.run.path == self.home else f"{self.home} still holds the earlier run; "
-        return f"checkpoint written; {earlier}go on with: saccade train {self.home} --resume"
+        return "checkpoint written" + ("" if self.run.path == self.home else f"; {self.home} still holds the earlier run")
+
+    def _way_on(self) -> str:
+        return f"go on with: {{go on:{self.home}}}"
 
     def _save(self, best: bool) -> None:
         state = {
@@ -354,4 +391,4 @@ class Session:
     def _keep_skipped(self) -> None:
         """What is needed to see a refused update again."""
         facts = {**self.trainer.state(), "seed": self.config.seed, "accumulate": self.config.accumulate}
-        write_text(self.run.path / f"skipped-step-{self.trainer.step}.json", json.dumps(facts, indent=2) + "\n")
+        durable_files.write(self.run.path / f"skipped-step-{self.trainer.step}.json", json.dumps(facts, indent=2) + "\n")

@@ -42,7 +42,9 @@ class Config:
     beta1: Share = 0.9
     "First beta of Adam."
     beta2: Share = 0.999
-    "Second beta of Adam, and alpha of RMSprop."
+    "Second beta of Adam."
+    alpha: Share = 0.99
+    "Smoothing of RMSprop: the share of its running mean of squares that stays at each step."
     weight_decay: Amount = 0.0
     "Weight decay."
     decay: Literal["all", "matrices"] = "all"
@@ -89,7 +91,8 @@ class Config:
 USED: dict[str, tuple[Callable[[Config], bool], str]] = {
     "momentum": (lambda c: c.optimizer in ("sgd", "rmsprop"), "train.optimizer=adam or adamw (Adam's is train.beta1)"),
     "beta1": (lambda c: c.optimizer in ("adam", "adamw"), "train.optimizer=sgd or rmsprop"),
-    "beta2": (lambda c: c.optimizer != "sgd", "train.optimizer=sgd"),
+    "beta2": (lambda c: c.optimizer in ("adam", "adamw"), "train.optimizer=sgd or rmsprop"),
+    "alpha": (lambda c: c.optimizer == "rmsprop", "this train.optimizer; it is RMSprop's"),
     "min_learning_rate": (lambda c: c.schedule in ("linear", "cosine"), "this train.schedule"),
     "steps": (lambda c: not c.epochs, "train.epochs"),
     "batch_tokens": (lambda c: not c.batch_size, "train.batch_size"),

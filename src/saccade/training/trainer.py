@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from saccade.data.batches import BatchSource
 from saccade.errors import SaccadeError
 from saccade.training.memory import optimizer_tensors, random_tensors, restore_optimizer, restore_random
-from saccade.training.schedules import SCHEDULES
+from saccade.training.schedules import learning_rate
 from saccade.training.train_config import Config
 
 SKIPS = 3  # updates in a row without a finite gradient that end a run
@@ -58,7 +58,7 @@ def make_optimizer(model: nn.Module, config: Config) -> torch.optim.Optimizer:
     groups, rate = parameter_groups(model, config), config.learning_rate
     fused = next(model.parameters()).device.type in FUSED
     if config.optimizer == "rmsprop":
-        return torch.optim.RMSprop(groups, rate, alpha=config.beta2, momentum=config.momentum)
+        return torch.optim.RMSprop(groups, rate, alpha=config.alpha, momentum=config.momentum)
     if config.optimizer == "sgd":
         return torch.optim.SGD(groups, rate, momentum=config.momentum, fused=fused)
     kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
@@ -95,7 +95,7 @@ class Trainer:
         count = round(sum(counts))
         total = sum(loss / count for loss in losses)
         norm = math.sqrt(sum(squares)) / count
-        rate = self._learning_rate()
+        rate = learning_rate(self.config, self.step)
         skipped = not (math.isfinite(norm) and math.isfinite(total))
         self.skips = self.skips + 1 if skipped else 0
         if skipped:
@@ -114,13 +114,6 @@ class Trainer:
         output = self.model(self.batches.next().to(self.device))
         output.loss.backward()
         return output
-
-    def _learning_rate(self) -> float:
-        config = self.config
-        factor = SCHEDULES[config.schedule](self.step, config.warmup, config.steps)
-        if self.step <= config.warmup or config.schedule not in ("linear", "cosine"):
-            return config.learning_rate * factor
-        return config.min_learning_rate + (config.learning_rate - config.min_learning_rate) * factor
 
     def _measured(self, outputs: Sequence[Any]) -> tuple[list[float], list[float], dict[str, float], list[float]]:
         """Losses, counts, summed metrics and squared norms of the gradients, brought to the host at once."""

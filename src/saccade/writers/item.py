@@ -14,7 +14,7 @@ from saccade.view.output.display_text import percent
 from saccade.view.trace import Axis
 from saccade.writers import writer
 from saccade.writers.label import LabelColumn
-from saccade.writers.writer import Loss, Options, Prediction, probable, ranked_predictions, recording
+from saccade.writers.writer import Floats, Loss, Options, Prediction, probable, ranked_predictions, recording
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,11 @@ class Writer(writer.Writer):
         total, count = loss(range(len(examples)))
         values = [one.values for one in predictions if one.values is not None]
         return {"all": {**choice_scores(truth, values), "loss": total / max(1, count)}}
+
+    def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
+        chosen = [int(one.values.argmax()) for one in predictions if one.values is not None]
+        right = [_marked(example) == place for example, place in zip(examples, chosen, strict=True)]
+        return np.array(right, np.float64) if name == "accuracy" else None
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
         return {"output": probable("item", prediction)}

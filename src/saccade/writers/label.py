@@ -1,5 +1,6 @@
 """Labels: one of several classes for each example."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,10 @@ from saccade.data.examples import Bag, Example, Splits, in_order, place
 from saccade.data.tensors import Batch, LabelTarget
 from saccade.errors import DataError, UnknownName
 from saccade.evaluation.labels import LABEL_SCORES, auc, confusion, label_scores
+from saccade.evaluation.significance import Score
 from saccade.readers.reader import Reader
 from saccade.writers import writer
-from saccade.writers.writer import Loss, Options, Prediction, parts_of, ranked_predictions, recording
+from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, ranked_predictions, recording
 
 FILE = "labels.json"
 PARTS = (  # of the data, what each is called, and what else to do about a label that is only there
@@ -136,6 +138,18 @@ class Writer(writer.Writer):
         groups = parts_of([example.group for example in examples])
         scores = {name: label_scores(truth[own], found[own]) for name, own in groups.items()}
         return {**scores, "all": {**scores["all"], **_instance_auc(examples, predictions)}}
+
+    def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
+        if name != "accuracy":
+            return None
+        chosen = np.array([one.values for one in predictions]).argmax(1)
+        return (chosen == self.encode(examples).labels).astype(np.float64)
+
+    def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
+        if name not in ("macro_f1", "auc"):
+            return None
+        truth, found = self.encode(examples).labels, np.array([one.values for one in predictions])
+        return lambda chosen: label_scores(truth[chosen], found[chosen]).get(name, math.nan)
 
     def details(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, Any]:
         chosen = np.array([self.numbers[prediction.text] for prediction in predictions], dtype=np.int64)

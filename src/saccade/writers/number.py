@@ -141,6 +141,13 @@ class Writer(writer.Writer):
         order = ["all", *dict.fromkeys(group for group in groups if group not in ("", "all"))]
         return {name: number_scores(truth[parts[name]], found[parts[name]], self.scale.digits) for name in order}
 
+    def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
+        truth, digits = numbers(examples), self.scale.digits
+        found = np.array([float(one.values if one.values is not None else one.text) for one in predictions])
+        if name == "exact_match":
+            return (found.round(digits) == truth.round(digits)).astype(np.float64)
+        return np.abs(found - truth) if name == "mae" else None
+
     def brief(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
         return number_scores(numbers(examples), np.array([float(one.text) for one in predictions]), self.scale.digits)
 

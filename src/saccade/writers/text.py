@@ -19,7 +19,7 @@ from saccade.readers.text import WINDOW, places
 from saccade.search import Hypothesis, search, stream
 from saccade.view.trace import Axis, Look
 from saccade.writers import writer
-from saccade.writers.writer import Loss, Options, Prediction, parts_of, probable
+from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, probable
 
 FILE = "target.tokenizer.json"
 MANY = 16  # hypotheses of an input, beyond which batches are smaller
@@ -235,6 +235,9 @@ class Writer(writer.Writer):
         match = self._match(examples, predictions)
         overlap = self._overlap([one.text for one in predictions], [one.target for one in examples])
         return {"examples": len(examples), "exact_match": sum(match) / len(match), **overlap}
+
+    def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
+        return np.array(self._match(examples, predictions), np.float64) if name == "exact_match" else None
 
     def _match(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[bool]:
         """Whether each text is what the target's tokens spell: words may be spaced and cased otherwise than they were."""

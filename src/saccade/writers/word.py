@@ -14,7 +14,7 @@ from saccade.evaluation.ranks import chance_scores, rank_of, rank_scores
 from saccade.view.trace import Axis, Look
 from saccade.writers import writer
 from saccade.writers.label import LabelColumn
-from saccade.writers.writer import Loss, Options, Prediction
+from saccade.writers.writer import Floats, Loss, Options, Prediction
 
 WITHIN = (10, 100)  # first ranks among which a word counts as found
 SHOWN = 20  # words of a picture
@@ -93,6 +93,13 @@ class Writer(writer.ReaderTokens):
             "by frequency": rank_scores(ranks[:, 1], WITHIN),
             "by chance": chance_scores(len(examples), words, float(known.mean()), WITHIN),
         }
+
+    def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
+        ranks = np.array([prediction.values for prediction in predictions], dtype=np.float64).reshape(-1, 2)[:, 0]
+        within = {f"recall_{count}": count for count in WITHIN}
+        if name in within:
+            return (ranks <= within[name]).astype(np.float64)
+        return 1 / ranks if name == "mrr" else None
 
     def choose_by(self) -> Sequence[str]:
         return [self.config.metric]

@@ -15,6 +15,7 @@ from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric, metric, ranked
+from saccade.evaluation.significance import Score
 from saccade.readers.reader import Column, Reader, Side
 from saccade.search import Config as SearchConfig
 from saccade.view.output.display_text import percent
@@ -135,6 +136,14 @@ class Writer(Side):
         match = [example.target == prediction.text for example, prediction in zip(examples, predictions, strict=True)]
         return {"examples": len(match), "accuracy": sum(match) / len(match)}
 
+    def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
+        """What each example has of a metric that is their mean; None where only all together have a score."""
+        return None
+
+    def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
+        """A metric of which only several examples together have a score; None where it is none to compare runs by."""
+        return None
+
     def choose_by(self) -> Sequence[str]:
         """The metrics that the best checkpoint is chosen by, in order."""
         return [self.config.metric] if self.config.metric == "loss" else [self.config.metric, "loss"]
@@ -158,7 +167,7 @@ class Writer(Side):
     def lengths(self, examples: Sequence[Example]) -> list[int]:
         """How long the inputs are, by which scores are broken down."""
         if not all(isinstance(example.input, str) for example in examples):
-            raise UsageError("--lengths: expected a run that reads texts, got another; leave it out")
+            raise UsageError("scores by length: expected a run that reads texts, got another; leave them out")
         return [len(example.input.split()) for example in examples]
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:

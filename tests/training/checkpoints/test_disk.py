@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from saccade import durable_files
 from saccade.errors import SaccadeError
-from saccade.training import durable_files
 from saccade.training.checkpoints import store as module
 from saccade.training.checkpoints.store import Checkpoints
 from tests.training.checkpoints.saves import end, hidden, is_whole, save, scratch, start

@@ -74,7 +74,7 @@ def write(path: Path, words: Sequence[str], vectors: Vectors) -> None:
             for word, vector in zip(words, vectors, strict=True):
                 file.write(f"{word} {' '.join(f'{number:.6g}' for number in vector.tolist())}\n")
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another --out") from None
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another file") from None
 
 
 def nearest(word: str, words: Sequence[str], vectors: Vectors, count: int) -> list[tuple[str, float]]:

@@ -6,7 +6,7 @@ Nothing is used before its size and SHA-256 agree with the manifest, and the man
 import hashlib
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -16,9 +16,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from torch import Tensor
 
 from saccade import __version__
+from saccade.durable_files import Hook, create, sync_directory
 from saccade.errors import DataError
 from saccade.training.checkpoints import strict_json, tensor_files
-from saccade.training.durable_files import Hook, sync_directory, write
 
 FORMAT: Literal[1] = 1
 MANIFEST, STATE, TENSORS = "MANIFEST.json", "state.json", ".safetensors"
@@ -66,16 +66,14 @@ def mark(data: bytes) -> Mark:
     return Mark(hashlib.sha256(data).hexdigest(), len(data))
 
 
-def require_same(path: Path, expected: Mark) -> None:
+def require_same(path: Path, expected: Sequence[Mark], fix: str = "put it back as it was, or train anew") -> None:
     """Refuse a file of a run that is no longer what it was when the run was made."""
     try:
-        got = "another one" if mark(path.read_bytes()) != expected else ""
+        got = "another one" if mark(path.read_bytes()) not in expected else ""
     except OSError as error:
         got = "none" if isinstance(error, FileNotFoundError) else f"one that cannot be read ({error.strerror})"
     if got:
-        raise DataError(
-            f"{path}: expected the file that the run was made with, got {got}; put it back as it was, or train anew"
-        )
+        raise DataError(f"{path}: expected the file that the run was made with, got {got}", fix=fix)
 
 
 def draw_up(
@@ -106,8 +104,8 @@ def write_all(folder: Path, files: Mapping[str, bytes], manifest: Manifest, at: 
     """A new directory with all files on the disk, the manifest last."""
     folder.mkdir()
     for name, data in files.items():
-        write(folder / name, data, at)
-    write(folder / MANIFEST, strict_json.seal(strict_json.encode(MANIFESTS.dump_python(manifest), "manifest")), at)
+        create(folder / name, data, at)
+    create(folder / MANIFEST, strict_json.seal(strict_json.encode(MANIFESTS.dump_python(manifest), "manifest")), at)
     sync_directory(folder, at)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from saccade import durable_files
 from saccade.errors import DataError, UsageError
-from saccade.training import durable_files
 from saccade.training.checkpoints import listing, manifests, strict_json, tensor_files
 
 STEM = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -142,8 +142,9 @@ class Checkpoints:
             found = _read(entry)
             return replace(found, passed_over=self._damaged_newest(entries, entry)) if which == "best" else found
         except DataError as error:
-            others = ", ".join(str(other.step) for other in reversed(entries) if other is not entry) or "none"
-            raise DataError(f"{error}; take another step ({others}) or put the file back") from error
+            others = ", ".join(str(other.step) for other in reversed(entries) if other is not entry and _is_whole(other))
+            fix = f"take another {{checkpoint}} ({others}), or " if others else ""
+            raise DataError(str(error), fix=f"{fix}put the file back") from error
 
     def _newest(self, entries: list[listing.Entry]) -> Checkpoint:
         passed: list[tuple[listing.Entry, str]] = []
@@ -185,11 +186,13 @@ class Checkpoints:
         name = listing.pointed(self.folder, "BEST")
         if name is None:
             if marked is None:
-                raise DataError(f"no best checkpoint in {self.run} yet; take the last one")
+                raise DataError(f"no best checkpoint in {self.run} yet", fix="take the last {checkpoint}")
             return marked
         named = next((entry for entry in entries if entry.name == name), None)
         if named is None:
-            raise DataError(f"{self.folder / name} is missing, which BEST names; take the last one or another step")
+            raise DataError(
+                f"{self.folder / name} is missing, which BEST names", fix="take another {checkpoint}: last, or a step"
+            )
         return marked if marked and named.serial and marked.serial > named.serial else named
 
     def _of_step(self, entries: list[listing.Entry], step: int) -> listing.Entry:
@@ -263,3 +266,11 @@ def _contents(
 def _read(entry: listing.Entry) -> Checkpoint:
     tensors, state = manifests.read_all(entry.path, manifests.read_manifest(entry.path, entry.step))
     return Checkpoint(entry.step, entry.path, tensors, state, [], entry.beside)
+
+
+def _is_whole(entry: listing.Entry) -> bool:
+    try:
+        _read(entry)
+    except DataError:
+        return False
+    return True

@@ -9,10 +9,11 @@ import pytest
 from saccade.training.progress import Quiet
 from saccade.training.train import train
 
-from .runs import tiny
+from .training.runs import tiny
 
 pytestmark = pytest.mark.usefixtures("put_back")
-WRITTEN = {"config.toml", "env.json", "log.jsonl", "tokenizer.json", "target.tokenizer.json", "LAST", "BEST"}
+RUN = {"config.toml", "configs.jsonl", "env.json", "log.jsonl"}
+WRITTEN = RUN | {"tokenizer.json", "target.tokenizer.json", "LAST", "BEST"}
 CHECKPOINT = {"model.safetensors", "optimizer.safetensors", "random.safetensors", "state.json", "MANIFEST.json"}
 
 

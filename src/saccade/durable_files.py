@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from saccade.errors import SaccadeError
+from saccade.errors import SaccadeError, UsageError
 from saccade.inputs import amount
 
 Hook = Callable[[str], None]
@@ -20,6 +20,9 @@ ADVICE = {
     errno.EACCES: "make it writable or choose another run directory",
     errno.EPERM: "make it writable or choose another run directory",
 }
+
+
+ELSEWHERE = "choose another directory with {out}"
 
 
 def unseen(point: str) -> None:
@@ -41,7 +44,7 @@ def trouble(what: str, folder: Path, error: OSError) -> SaccadeError:
     return SaccadeError(f"cannot {what}: {path}: {error.strerror or error}; {advice}, earlier checkpoints are as they were")
 
 
-def write(path: Path, data: bytes, at: Hook) -> None:
+def create(path: Path, data: bytes, at: Hook) -> None:
     """A new file that is on the disk, not only in the system's memory, when this returns."""
     with path.open("xb") as file:
         file.write(data)
@@ -76,13 +79,31 @@ def make_directory(path: Path, at: Hook) -> None:
         sync_directory(path.parent, at)
 
 
-def replace(path: Path, text: str, at: Hook) -> None:
-    """Change a small file in one step: whoever reads it sees the old text or the new one."""
-    aside = unused(path.with_name(f".tmp-{path.name}"))
-    write(aside, text.encode(), at)
-    aside.replace(path)
+def replace(path: Path, content: str | bytes, at: Hook = unseen) -> None:
+    """Put a file in its place in one step: whoever reads it sees the old content or the new one, never a part."""
+    aside = unused(path.with_name(f".tmp-{path.name[:64]}"))
+    try:
+        create(aside, content.encode() if isinstance(content, str) else content, at)
+        aside.replace(path)
+    except Exception:  # a kill leaves it to the next sweep
+        remove(aside)
+        raise
     at(f"rename {path.name}")
     sync_directory(path.parent, at)
+
+
+def write(path: Path, content: str | bytes, fix: str = ELSEWHERE) -> None:
+    """The same, of what a command makes: what the disk has against it is told with this fix."""
+    try:
+        replace(path, content)
+    except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
+        raise unwritable(path, error, fix) from None
+
+
+def unwritable(path: Path | str, error: Exception, fix: str, kind: type[SaccadeError] = UsageError) -> SaccadeError:
+    """What is said of a place that cannot be written."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return kind(f"{path}: cannot be written ({reason})", fix=fix)
 
 
 def unused(path: Path) -> Path:
