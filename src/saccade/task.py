@@ -277,6 +277,11 @@ class Kinds:
     reader: type[Reader]
     writer: type[Writer]
 
+    @property
+    def own(self) -> str:
+        """The format of the user's own files."""
+        return self.writer.OWN or self.reader.OWN
+
     @classmethod
     def of(cls, system: str) -> "Kinds":
         """Those that the system names."""

@@ -53,7 +53,7 @@ def load(config: Config) -> Splits:
 
 def read(path: str, config: Config) -> list[Example]:
     """The bags of a CSV file or a folder."""
-    place = Path(path)
+    place = Path(path).expanduser()
     bags = list(_folder(place, config.shape()) if place.is_dir() else _table(place, labeled=True))
     if not bags:
         raise DataError(f"{path}: expected bags, got none; put pictures into {path}/LABEL/BAG, or rows into a CSV file")
