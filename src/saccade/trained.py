@@ -8,6 +8,8 @@ from typing import Any, overload
 
 from saccade import config, data, systems
 from saccade.data.examples import PARTS, Example, Splits
+from saccade.data.formats import text_files
+from saccade.data.formats.python_data import examples_of, kept
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import Evaluation
 from saccade.search import Config as SearchConfig
@@ -126,13 +128,16 @@ class TrainedModel:
 
     def evaluate(
         self,
-        split: str | None = None,
         data: Any = None,
         *,
+        split: str | None = None,
         tick: Callable[[int], None] = lambda done: None,
         **search: Any,
     ) -> Evaluation:
-        """The scores on a part of its data (test, if there is one, else valid), on files, or on (input, target) pairs."""
+        """The scores on a part of its data (test, if there is one, else valid), or on other data: `evaluate("valid")`,
+        `evaluate("my.csv")`, `evaluate(df)`, `evaluate([(text, label), …])`."""
+        if isinstance(data, str) and data in PARTS:
+            data, split = None, data
         examples, what = self.examples(split, data)
         found = self.task.evaluate(self.module, examples, self.options(**search), tick)
         return replace(found, title=f"{self.run.path} at step {self.step}, {what}")
@@ -144,7 +149,7 @@ class TrainedModel:
     def examples(self, split: str | None = None, source: Any = None) -> tuple[Sequence[Example], str]:
         """The examples of a part of its data, or of other data, and what they are called."""
         if source is not None:
-            return self._other(source), source if isinstance(source, str) else "given examples"
+            return self._other(source), str(source) if isinstance(source, str | Path) else "given examples"
         splits = self.splits
         split = split or ("test" if len(splits.test) else "valid")
         if split not in PARTS:
@@ -162,14 +167,21 @@ class TrainedModel:
         """The examples of the user's own files, read as those of the training, if that was on such files; or of pairs."""
         if self.task.reader.kept() is not None:
             raise UsageError("data: expected a run that reads files, got one that labels the nodes of its graph")
-        if not isinstance(source, str):
-            return [one if isinstance(one, Example) else self._pair(*one) for one in source]
-        module, how = data.dataset(self.run.settings.dataset), self.run.settings.data
+        module, how, own = data.dataset(self.run.settings.dataset), self.run.settings.data, Kinds.of(self.system).own
         if not hasattr(module, "read"):
-            module = data.dataset(Kinds.of(self.system).reader.OWN)
+            module = data.dataset(own)
             how = module.Config()
-        found: Sequence[Example] = module.read(source, how)
-        return found
+        if isinstance(source, str | Path):
+            found: Sequence[Example] = module.read(str(source), how)
+            return found
+        rows = source if _is_table(source) or not isinstance(source, Iterable) else list(source)
+        if isinstance(rows, list) and all(isinstance(one, Example) for one in rows):
+            return rows
+        if own == "text_files" and isinstance(how, text_files.Config):
+            return examples_of(rows, how)
+        if not isinstance(rows, list):
+            raise UsageError(f"data: expected a file, or (input, target) pairs, got {type(source).__name__}")
+        return [one if isinstance(one, Example) else self._pair(*one) for one in rows]
 
     def _pair(self, given: Any, target: Any, group: str = "") -> Example:
         """An input as people hold it, with what is to be predicted."""
@@ -197,6 +209,11 @@ def _listed(inputs: Any) -> tuple[bool, list[Any]]:
     return True, list(inputs)
 
 
+def _is_table(value: Any) -> bool:
+    """A DataFrame or a `datasets.Dataset`."""
+    return hasattr(value, "iloc") or hasattr(value, "column_names")
+
+
 def _is_array(value: Any) -> bool:
     """Arrays of numbers, tensors, images and whole tables are one input; a column of a table, or of texts, is several."""
     if hasattr(value, "iloc"):  # of pandas
@@ -205,14 +222,13 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "data_ptr") or (hasattr(value, "__array_interface__") and not texts)
 
 
-def train(
-    name: str, data: str | Path | Mapping[str, Any] | None = None, out: str | Path | None = None, **settings: Any
-) -> TrainedModel:
+def train(name: str, data: Any = None, out: str | Path | None = None, **settings: Any) -> TrainedModel:
     """Train a recipe, a system or a TOML file, and load it; the words of the command line are keywords.
 
     saccade.train("transformer", data="pairs.tsv", steps=500, learning_rate=1e-3, model={"hidden_size": 64})
 
-    A keyword is a section with a table of its keys, or a key of [train]; `data` is a file, or a table of the keys of [data].
+    A keyword is a section with a table of its keys, or a key of [train]. `data` is a file, a DataFrame, a datasets.Dataset,
+    (text, label) pairs, or a table of the keys of [data], whose train, valid and test may be any of these.
     """
     from saccade.training.progress import watcher
     from saccade.training.settings import SECTIONS, base, resolve
@@ -220,15 +236,16 @@ def train(
 
     flags = {flag: bool(settings.pop(flag, False)) for flag in ("resume", "fresh")}
     quiet = bool(settings.pop("quiet", False))
+    table, held = base(name), {}
     if data is not None:
-        settings["data"] = data if isinstance(data, Mapping) else {"train": data}
+        settings["data"], held = kept(data, Kinds.of(str(table.get("system"))).own)
     words = []
     for key, value in settings.items():
         given: Mapping[str, Any] = {key: value} if key not in SECTIONS else value
         section = key if key in SECTIONS else "train"
         words += [f"{section}.{inner}={_word(one)}" for inner, one in given.items()]
     place = Path(out) if out is not None else Path("runs") / Path(name).stem
-    return TrainedModel(train_run(place, resolve(base(name), words), watcher(quiet=quiet), **flags))
+    return TrainedModel(train_run(place, resolve(table, words), watcher(quiet=quiet), held=held, **flags))
 
 
 def _word(value: Any) -> str:

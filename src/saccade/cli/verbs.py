@@ -112,11 +112,11 @@ def evaluate(
     if data and model.task.reader.kept() is not None:
         raise UsageError("--data: expected a run that reads files, got one that labels the nodes of its graph; leave it out")
     examples, what = model.examples(split, data)
-    found = model.evaluate(split, examples if data else None, **given)
+    found = model.evaluate(examples if data else None, split=split, **given)
     scores = dict(found.scores)
     if int8:
         with resting(model.module, int8=True):
-            scores["int8"] = model.evaluate(split, examples if data else None, **given)["all"]
+            scores["int8"] = model.evaluate(examples if data else None, split=split, **given)["all"]
     bins = model.task.by_length(examples, found.predictions) if lengths else []
     search = model.search(**given)
     if machine:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import torch
 
 from saccade.data.examples import PARTS, Splits
+from saccade.data.formats.python_data import FILES
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
 from saccade.lock import LOCK, locked
@@ -63,8 +64,16 @@ class Standing:
         return found
 
 
-def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = False, fresh: bool = False) -> Run:
-    """Train the run in this directory; nothing is lost on Ctrl-C."""
+def train(
+    path: Path,
+    settings: Settings,
+    watcher: Watcher,
+    *,
+    resume: bool = False,
+    fresh: bool = False,
+    held: Mapping[str, str] | None = None,
+) -> Run:
+    """Train the run in this directory; nothing is lost on Ctrl-C. `held`: data from Python's memory, as files of the run."""
     if fresh and resume:
         raise UsageError("--fresh and --resume exclude each other: begin anew, or go on")
     if settings.train.threads:
@@ -76,7 +85,7 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
         if renewal.recover(path) and not fresh and Checkpoints(path).steps():
             watcher.note(f"a new training in {path} ended before its first checkpoint; here is the earlier run")
         try:
-            run = _opened(path, settings, resume, fresh, watcher)
+            run = _opened(path, settings, resume, fresh, watcher, held or {})
             try:
                 with kept_objects() as made:
                     _train(run, path, watcher, made)
@@ -106,21 +115,25 @@ def _prepare_directory(path: Path) -> None:
         raise UsageError(f"{path}: cannot be made ({error.strerror}); choose another directory with --out") from None
 
 
-def _opened(path: Path, settings: Settings, resume: bool, fresh: bool, watcher: Watcher) -> Run:
+def _opened(path: Path, settings: Settings, resume: bool, fresh: bool, watcher: Watcher, held: Mapping[str, str]) -> Run:
     """The run to go on with, or a new one: in the directory, or beside what an earlier one has left there."""
     if not renewal.holds_run(path):
         if any(child.name != LOCK and not child.name.startswith(".tmp-") for child in path.iterdir()):
             raise UsageError(f"{path}: not empty and not a run; choose another directory with --out")
-        return Run.create(path, settings)
+        return Run.create(path, settings, held)
     place = renewal.resumable(path)
     if fresh or not Checkpoints(place).steps():
         if not fresh:
             watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
         durable_files.remove(path / renewal.FRESH)
-        return Run.create(path / renewal.FRESH, settings)
+        return Run.create(path / renewal.FRESH, settings, held or Run(path, settings).held_texts())
     if not resume:
         raise UsageError(f"{path}: already holds a run; add --resume to go on, --fresh to begin anew, or another --out")
     run = Run.open(place)
+    before = run.held_texts()
+    _require_same_data(
+        path, *({part: texts.get(name) for part, name in FILES.items()} for texts in (before, held or before))
+    )
     differences = changed(run.settings, settings)
     if differences:
         more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
@@ -166,7 +179,7 @@ def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> 
         raise
 
 
-def _require_same_data(home: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+def _require_same_data(home: Path, before: Mapping[str, str | None], now: Mapping[str, str | None]) -> None:
     if parts := [told for part, told in PARTS.items() if before[part] != now[part]]:
         others = f", the {' and '.join(parts[1:])} data, too" if parts[1:] else ""
         raise DataError(f"{home}: the {parts[0]} data has changed{others}; bring it back, or use another --out")

@@ -6,11 +6,11 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from saccade import inputs
 from saccade.config import Share
-from saccade.data.examples import PARTS, Example, Splits
+from saccade.data.examples import Example, Splits
 from saccade.data.hold_out import hold_out
 from saccade.errors import DataError
 
@@ -51,19 +51,20 @@ class OwnFiles:
         parts = {ALSO.get(stem, stem): str(child) for stem, child in zip(stems, children, strict=True)}
         if not ("train" in parts and {"valid", "test"} & parts.keys()):  # train alone may be the name of a label
             return self
-        given = {part: getattr(self, part) for part in ("valid", "test")}
-        return replace(self, **{part: given.get(part) or parts.get(part, "") for part in PARTS})
+        return replace(
+            self, train=parts["train"], valid=self.valid or parts.get("valid", ""), test=self.test or parts.get("test", "")
+        )
 
 
-def located(config: object, bases: Sequence[Path]) -> object:
+def located(config: Any, bases: Sequence[Path]) -> Any:
     """A config of the user's own files with each path as it is found from the first of these directories that has it."""
     names = [name for name in ("train", "valid", "test", "nodes", "edges") if isinstance(getattr(config, name, None), str)]
     changes = {name: _found(getattr(config, name), bases) for name in names}
-    return replace(config, **changes) if changes else config  # type: ignore[type-var]
+    return replace(config, **changes) if changes else config
 
 
 def _found(given: str, bases: Sequence[Path]) -> str:
-    """A path, or several with commas between, from the first base that has all of them; else from the last."""
+    """A path, or several with commas between, from the first base that has all of them."""
     for base in bases if given else ():
         for names in ([given], [name.strip() for name in given.split(",")]):
             paths = [os.path.normpath(base / os.path.expanduser(name)) for name in names]

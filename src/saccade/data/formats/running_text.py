@@ -46,7 +46,8 @@ def load(config: Config) -> Splits:
     cuts = [(one, int(len(one.target) * (1 - config.held_out))) for one in whole]
     train = [replace(one, target=one.target[:cut]) for one, cut in cuts]
     valid = [replace(one, target=one.target[cut:]) for one, cut in cuts]
-    return Splits(*([one for one in part if one.target] for part in (train, valid)), found.test)
+    train, valid = ([one for one in part if one.target] for part in (train, valid))
+    return Splits(train, valid, found.test)
 
 
 def read(spec: str, config: Config) -> list[Example]:

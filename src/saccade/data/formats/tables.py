@@ -6,10 +6,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from saccade.data.examples import Example
 from saccade.data.formats import own_files
 from saccade.data.formats.csv_tables import csv_rows, require_once
 from saccade.errors import DataError, MissingExtra, UsageError
@@ -63,6 +64,8 @@ class Table:
     """What the number of a row counts, where that is not lines of the file."""
     classes: Mapping[str, Sequence[str]] | None = None
     """The names that the numbers of a column stand for (a ClassLabel of `datasets`)."""
+    named: bool = True
+    """Whether columns have names of their own; of pairs they have not."""
 
     def where(self, row: Row) -> str:
         """The file and line of a row."""
@@ -71,14 +74,14 @@ class Table:
     def chosen(self, given: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]:
         """The column of each key (text, label): the one that the user names, or the only one with a known name."""
         found: dict[str, str] = {}
-        for key, name in given.items():
+        for key, name in {key: name * self.named for key, name in given.items()}.items():
             known = [own for own in self.columns if (own == name if name else own.strip().lower() in NAMES[key])]
             if len(known) == 1:
                 found[key] = known[0]
             elif known and name:
                 require_once(self.name, list(self.columns), [name])
         missing = [key for key in wanted if key not in found]
-        named = [key for key, name in given.items() if name and key not in found]
+        named = [key for key, name in given.items() if name and self.named and key not in found]
         if missing or named:
             keys = {key: name for key, name in given.items() if key in (*missing, *named)}
             fix = " ".join(f"data.{key}={self._guess(key, name, found)}" for key, name in keys.items())
@@ -202,12 +205,13 @@ def held_table(data: Any, name: str = "data") -> Table:
     if hasattr(data, "column_names") and hasattr(data, "features"):  # datasets
         classes = {own: kind.names for own, kind in data.features.items() if hasattr(kind, "names")}
         rows = [(number, _flat(row)) for number, row in enumerate(data, 1)]
-        found = _objects(name, rows, "row")
-        return Table(name, found.columns, found.rows, "row", classes)
+        return replace(_objects(name, rows, "row"), classes=classes)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         forms = "a file, (text, label) pairs, dicts, a DataFrame or a datasets.Dataset"
         raise UsageError(f"{name}: expected {forms}, got {type(data).__name__}")
-    return _objects(name, [(number, _held(row)) for number, row in enumerate(data, 1)], "row")
+    rows = list(data)
+    found = _objects(name, [(number, _held(row)) for number, row in enumerate(rows, 1)], "row")
+    return replace(found, named=any(isinstance(row, Mapping) for row in rows))
 
 
 def _columns(name: str, columns: Mapping[str, Sequence[Value]], count: int) -> Table:
@@ -219,6 +223,8 @@ def _held(row: Any) -> dict[str, Value] | BadRow:
     """A row of a list."""
     if isinstance(row, Mapping):
         return _flat(row)
+    if isinstance(row, Example):
+        return {"text": row.input, "label": row.target, "group": row.group}
     if isinstance(row, str):
         return {"text": row}
     if isinstance(row, Sequence) and not isinstance(row, bytes) and len(row) in (2, 3):

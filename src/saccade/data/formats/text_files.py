@@ -207,9 +207,9 @@ def _parallel(paths: Sequence[Path]) -> Iterator[tuple[Place, Callable[[], Examp
         rows.pop()
     if not rows:
         raise DataError(f"{paths[0]}: expected examples, got an empty file")
-    names = (str(paths[0]), str(paths[1]))
+    both = (str(paths[0]), str(paths[1]))
     for number, (one, other) in enumerate(rows, 1):
-        yield (names, number), partial(_from_parallel, one, other)
+        yield (both, number), partial(_from_parallel, one, other)
 
 
 def _lines(path: Path, *, empty: bool = False) -> list[bytes]:
