@@ -259,7 +259,9 @@ def test_prediction_is_what_is_evaluated(kind: str, opened: Open) -> None:
 def test_looks_are_drawn(kind: str, opened: Open, tmp_path: Path) -> None:
     model = opened(kind)
     first = model.splits.valid[0]
-    typed = first.input if isinstance(first.input, str) else str(first.name) if kind == "graph" else "valid#0"
+    typed = (
+        first.input or first.target if isinstance(first.input, str) else str(first.name) if kind == "graph" else "valid#0"
+    )
     if not systems.attends(model.system, model.run.settings.model):
         with pytest.raises(UsageError, match="has no attention to show"):
             model.look(typed)

@@ -116,6 +116,12 @@ class TrainedModel:
         ]
         return found if several else found[0]
 
+    def listed(self, file: str) -> Sequence[Any] | None:
+        """The inputs of a table (CSV, JSON, parquet), in the column that the run has read; None: a file of lines."""
+        how = self.run.settings.data
+        found: Sequence[Any] | None = self.task.reader.listed(file, how.text if isinstance(how, text_files.Config) else "")
+        return found
+
     def _told(self, inputs: Sequence[Any], options: Options) -> list[tuple[Example | None, list[Prediction]]]:
         try:
             return list(self.outputs(inputs, options))
@@ -136,7 +142,7 @@ class TrainedModel:
     ) -> Evaluation:
         """The scores on a part of its data (test, if there is one, else valid), or on other data: `evaluate("valid")`,
         `evaluate("my.csv")`, `evaluate(df)`, `evaluate([(text, label), …])`."""
-        if isinstance(data, str) and data in PARTS:
+        if isinstance(data, str) and (data in PARTS or (data.isalnum() and not Path(data).exists())):
             data, split = None, data
         examples, what = self.examples(split, data)
         found = self.task.evaluate(self.module, examples, self.options(**search), tick)

@@ -182,14 +182,15 @@ def predict(
     with opened(file) as stream:
         streams.as_utf8()
         name = "standard input" if file == "-" else file
+        rows = model.listed(file)
         lines = decoded(inputs.lines(stream, name), name)
         if model.task.reader.INPUT is str:
             lines = without_columns(lines, name)
         try:
-            for _, found in model.outputs(lines, options):
+            for _, found in model.outputs(lines if rows is None else rows, options):
                 write(found, scores=scores, machine=machine)
         except InputError as error:
-            raise DataError(f"{name}:{error.line}: {error.cause}") from None
+            raise DataError(f"{name}:{' row ' if rows is not None else ''}{error.line}: {error.cause}") from None
 
 
 def write(found: Sequence[Prediction], *, scores: bool, machine: bool, named: bool = False) -> None:

@@ -224,9 +224,9 @@ def test_missing_files_are_told_with_the_nearest_name() -> None:
 
 def test_what_is_no_file_of_pairs() -> None:
     Path("folder.tsv").mkdir()
-    assert problem("folder.tsv").startswith(
-        "folder.tsv: expected a folder of texts (.txt, .text, .md) for each label, got none;"
-    )
+    assert problem("folder.tsv").startswith("folder.tsv: expected a file, got a directory; known: my.csv")
+    Path("folder").mkdir()
+    assert problem("folder").startswith("folder: expected a folder of texts (.txt, .text, .md) for each label, got none;")
     for content in ("", "\n\n\r\n", b"\xef\xbb\xbf"):
         assert problem(write("a.tsv", content)) == "a.tsv: expected examples, got an empty file"
     assert problem(write("a.xls", "a,b")).startswith("a.xls: unknown format '.xls'; known: my.csv")

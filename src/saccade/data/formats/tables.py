@@ -38,7 +38,7 @@ class BadRow(Exception):  # noqa: N818 - caught by who reads the rows
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """The line or item of a row, and its cells by column, or what is wrong with all of it."""
 
     number: int
@@ -59,7 +59,7 @@ class Table:
 
     name: str
     columns: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[TableRow]
     unit: str = ""
     """What the number of a row counts, where that is not lines of the file."""
     classes: Mapping[str, Sequence[str]] | None = None
@@ -67,7 +67,7 @@ class Table:
     named: bool = True
     """Whether columns have names of their own; of pairs they have not."""
 
-    def where(self, row: Row) -> str:
+    def where(self, row: TableRow) -> str:
         """The file and line of a row."""
         return f"{self.name}: {self.unit} {row.number}" if self.unit else f"{self.name}:{row.number}"
 
@@ -112,7 +112,7 @@ def read_table(path: Path, known: str) -> Table:
     match own_files.suffix(path):
         case ".csv":
             columns, rows = csv_rows(path, content)
-            return Table(str(path), columns, [Row(line, _cells(columns, cells)) for line, cells in rows])
+            return Table(str(path), columns, [TableRow(line, _cells(columns, cells)) for line, cells in rows])
         case ".parquet":
             return _parquet(path, content)
         case ".json" if content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"{":
@@ -123,7 +123,7 @@ def read_table(path: Path, known: str) -> Table:
 def tsv_table(path: Path, lines: Sequence[bytes]) -> Table:
     """The rows of a TSV file whose first line names the columns; nothing is quoted."""
     columns, *rows = (line.decode(errors="surrogateescape").split("\t") for line in lines)
-    return Table(str(path), columns, [Row(number, _cells(columns, cells)) for number, cells in enumerate(rows, 2)])
+    return Table(str(path), columns, [TableRow(number, _cells(columns, cells)) for number, cells in enumerate(rows, 2)])
 
 
 def lines_of(content: bytes) -> list[bytes]:
@@ -160,7 +160,7 @@ def _flat(value: Value) -> dict[str, Value] | BadRow:
 
 def _objects(name: str, found: Sequence[tuple[int, dict[str, Value] | BadRow]], unit: str = "") -> Table:
     """A table of objects; a column is what some of them have."""
-    rows = [Row(number, cells) for number, cells in found]
+    rows = [TableRow(number, cells) for number, cells in found]
     columns = dict.fromkeys(key for row in rows if not isinstance(row.cells, BadRow) for key in row.cells)
     return Table(name, list(columns), rows, unit)
 
@@ -215,7 +215,7 @@ def held_table(data: Any, name: str = "data") -> Table:
 
 
 def _columns(name: str, columns: Mapping[str, Sequence[Value]], count: int) -> Table:
-    rows = [Row(i + 1, _flat({own: values[i] for own, values in columns.items()})) for i in range(count)]
+    rows = [TableRow(i + 1, _flat({own: values[i] for own, values in columns.items()})) for i in range(count)]
     return Table(name, list(columns), rows, "row")
 
 

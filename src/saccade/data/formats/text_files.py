@@ -22,7 +22,7 @@ from saccade.config import Count, Share
 from saccade.data.examples import Example, Splits
 from saccade.data.formats import own_files, tables
 from saccade.data.formats.own_files import OwnFiles, suffix
-from saccade.data.formats.tables import NAMES, BadRow, Row, Table, as_text, decoded, excerpt, read_table
+from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, read_table
 from saccade.errors import DataError, UsageError
 
 INPUT, TARGET = str, str
@@ -83,7 +83,7 @@ def load(config: Config, report: Callable[[str], None] = to_stderr) -> Splits:
 def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:
     """The examples of one file, of two files of parallel text, or of a folder."""
     paths = _paths(spec)
-    if len(paths) == 1 and os.path.isdir(paths[0]):
+    if len(paths) == 1 and os.path.isdir(paths[0]) and suffix(paths[0]) not in (*TSV, *tables.SUFFIXES):
         return _checked(spec, _in_folders(paths[0]), config, report)
     if len(paths) == 2:
         return _checked(spec, _parallel(paths), config, report)
@@ -102,7 +102,7 @@ def examples_of(table: Table, config: Config, report: Callable[[str], None] = to
     columns = table.chosen(config.columns(), ("text", "label")) if table.columns else {"text": "text", "label": "label"}
     classes = (table.classes or {}).get(columns["label"])
 
-    def parse(row: Row) -> Example:
+    def parse(row: TableRow) -> Example:
         text, label = row.cell(columns["text"]), row.cell(columns["label"])
         group = row.cell(columns["group"]) if "group" in columns and columns["group"] in row.cells else ""  # type: ignore[operator]
         return Example(
