@@ -182,6 +182,9 @@ def fitting(settings: Settings) -> None:
         example = f"{data.dataset(both.own).OWN}, or a set such as data.name={next(iter(others), both.own)}"
         expected = " or ".join(kind.__name__.lower().replace("str", "text") for kind in wanted)
         raise UsageError(f"{settings.system}: expected examples of {expected} ({example}), got data.name={settings.dataset}")
+    if getattr(settings.model, "embeddings", "") == "one" and not getattr(settings.writer, "share_tokenizer", True):
+        fix = "set writer.share_tokenizer=true, or model.embeddings=output"
+        raise UsageError(f"model.embeddings=one: expected one tokenizer for inputs and targets, got two; {fix}")
 
 
 def _types(name: str) -> tuple[type, ...]:

@@ -26,6 +26,7 @@ from saccade.training import fresh as renewal
 from saccade.training.allocator import keep_pages, kept_objects
 from saccade.training.bad_examples import fit_to_learn, learned
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
+from saccade.training.data_notes import data_notes
 from saccade.training.devices import device_named
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
@@ -171,6 +172,8 @@ def _train(run: Run, home: Path, watcher: Watcher, made: Callable[[], None]) -> 
         if found:
             session.restore(found)
         else:
+            for line in data_notes(splits, run.settings, corpus, hasattr(task.writer, "names")):
+                watcher.note(line)
             task.prepare(trainer.model, splits, corpus, watcher.note)
         made()
         session.go()
