@@ -85,7 +85,7 @@ def content(path: Path, known: str) -> bytes:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file{_nearest(path)}") from None
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from None
+        raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if foreign := FOREIGN.get(found[:2]):
         raise DataError(f"{path}: expected UTF-8, got {foreign}; fix: convert or rename the file")
     return found

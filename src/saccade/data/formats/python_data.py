@@ -12,6 +12,7 @@ from saccade.data.formats.own_files import ALSO
 from saccade.data.formats.tables import BadRow, as_text, held_table
 from saccade.errors import DataError, UsageError
 
+SCALARS = str | Path | int | float
 FILES = {part: f"data.{part}.jsonl" for part in PARTS}
 
 
@@ -23,7 +24,7 @@ def kept(data: Any, own: str) -> tuple[dict[str, Any], dict[str, str]]:
     if isinstance(data, str | Path):
         return {"train": str(data)}, {}
     given = {ALSO.get(key, key): value for key, value in data.items()} if isinstance(data, Mapping) else {"train": data}
-    rows = {key: value for key, value in given.items() if not isinstance(value, str | Path | int | float)}
+    rows = {key: value for key, value in given.items() if not isinstance(value, str | Path if key in PARTS else SCALARS)}
     for key in rows.keys() - PARTS.keys():
         raise UsageError(f"data: expected rows as train, valid or test, got them as {key!r}; fix: data={{'train': rows}}")
     if rows and own not in MAKERS:
