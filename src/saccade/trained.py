@@ -242,7 +242,8 @@ def train(name: str, data: Any = None, out: str | Path | None = None, **settings
 
     flags = {flag: bool(settings.pop(flag, False)) for flag in ("resume", "fresh")}
     quiet = bool(settings.pop("quiet", False))
-    table, held = base(name), {}
+    table = base(name)
+    held: dict[str, str] = {}
     if data is not None:
         settings["data"], held = kept(data, Kinds.of(str(table.get("system"))).own)
     words = []

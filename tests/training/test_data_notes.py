@@ -12,10 +12,10 @@ from saccade.training.data_notes import data_notes
 def notes(
     train: str, valid: str = "xy", *, labels: bool = True, steps: int = 100, epochs: float = 0, **writer: Any
 ) -> list[str]:
-    parts = ([Example(f"{n}", label) for n, label in enumerate(part)] for part in (train, valid))
+    known, held = ([Example(f"{n}", label) for n, label in enumerate(part)] for part in (train, valid))
     chosen = SimpleNamespace(**{"class_weight": "none", "balanced_batches": False, **writer})
     settings = SimpleNamespace(train=SimpleNamespace(steps=steps, epochs=epochs), writer=chosen)
-    return list(data_notes(Splits(*parts, []), settings, object(), labels))
+    return list(data_notes(Splits(known, held, []), settings, object(), labels))
 
 
 @pytest.mark.parametrize(

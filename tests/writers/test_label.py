@@ -204,7 +204,9 @@ def test_balanced_classes_weigh_as_in_scikit_learn() -> None:
     labels = "aaabbc"
     column = Writer(Config(class_weight="balanced"), NAMES).encode([Example("x", label) for label in labels])
     expected = compute_class_weight("balanced", classes=np.array(NAMES), y=list(labels))
-    assert column.batch([0]).weights.numpy() == pytest.approx(expected)
+    assert column.weights is not None
+    assert column.batch([0]).weights is column.weights
+    assert column.weights.numpy() == pytest.approx(expected)
     assert writer().encode([Example("x", "a")]).batch([0]).weights is None
 
 

@@ -1,6 +1,7 @@
 """Running text of one's own: a file, several, a folder, a table; the end of few texts is held out, or some of many."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def texts(spec: str, **given: str) -> list[str]:
+def texts(spec: str, **given: Any) -> list[str]:
     return [one.target for one in read(spec, Config(**given))]
 
 

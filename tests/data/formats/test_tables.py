@@ -76,7 +76,7 @@ def test_columns_inside_of_objects_have_their_path_as_name() -> None:
         ("text,label,kind", {"group": "knd"}, "expected a column 'knd', columns are text, label, kind; say data.group=kind"),
     ],
 )  # fmt: skip
-def test_other_columns_are_asked_for(header: str, given: dict[str, str], told: str) -> None:
+def test_other_columns_are_asked_for(header: str, given: dict[str, Any], told: str) -> None:
     rows = "".join(f"{n},a long text {n},{n % 2}\n" for n in range(5))
     Path("a.csv").write_text(f"{header}\n{rows}")
     with pytest.raises(DataError) as error:

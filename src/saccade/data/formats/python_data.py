@@ -23,7 +23,8 @@ def kept(data: Any, own: str) -> tuple[dict[str, Any], dict[str, str]]:
     """
     if isinstance(data, str | Path):
         return {"train": str(data)}, {}
-    given = {ALSO.get(key, key): value for key, value in data.items()} if isinstance(data, Mapping) else {"train": data}
+    table: Mapping[str, Any] = data if isinstance(data, Mapping) else {"train": data}
+    given = {ALSO.get(str(key), str(key)): value for key, value in table.items()}
     rows = {key: value for key, value in given.items() if not isinstance(value, str | Path if key in PARTS else SCALARS)}
     for key in rows.keys() - PARTS.keys():
         raise UsageError(f"data: expected rows as train, valid or test, got them as {key!r}; fix: data={{'train': rows}}")
