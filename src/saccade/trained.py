@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from saccade import config, data, systems
 from saccade.data.examples import PARTS, Example, Splits
-from saccade.data.formats import text_files
+from saccade.data.formats import running_text, text_files
 from saccade.data.formats.python_data import examples_of, kept
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import Evaluation
@@ -173,9 +173,9 @@ class TrainedModel:
         """The examples of the user's own files, read as those of the training, if that was on such files; or of pairs."""
         if self.task.reader.kept() is not None:
             raise UsageError("data: expected a run that reads files, got one that labels the nodes of its graph")
-        module, how, own = data.dataset(self.run.settings.dataset), self.run.settings.data, Kinds.of(self.system).own
+        module, how = data.dataset(self.run.settings.dataset), self.run.settings.data
         if not hasattr(module, "read"):
-            module = data.dataset(own)
+            module = data.dataset(Kinds.of(self.system).own)
             how = module.Config()
         if isinstance(source, str | Path):
             found: Sequence[Example] = module.read(str(source), how)
@@ -183,14 +183,17 @@ class TrainedModel:
         rows = source if _is_table(source) or not isinstance(source, Iterable) else list(source)
         if isinstance(rows, list) and all(isinstance(one, Example) for one in rows):
             return rows
-        if own == "text_files" and isinstance(how, text_files.Config):
+        if isinstance(how, text_files.Config | running_text.Config):
             return examples_of(rows, how)
         if not isinstance(rows, list):
             raise UsageError(f"data: expected a file, or (input, target) pairs, got {type(source).__name__}")
-        return [one if isinstance(one, Example) else self._pair(*one) for one in rows]
+        return [one if isinstance(one, Example) else self._pair(one) for one in rows]
 
-    def _pair(self, given: Any, target: Any, group: str = "") -> Example:
-        """An input as people hold it, with what is to be predicted."""
+    def _pair(self, pair: Any) -> Example:
+        """An input as people hold it, with what is to be predicted, and perhaps a group."""
+        if not (isinstance(pair, tuple | list) and len(pair) in (2, 3)):
+            raise UsageError(f"data: expected (input, target) pairs, got {type(pair).__name__}")
+        given, target, group = (*pair, "")[:3]
         example = self.task.reader.parse(given, lambda: self.splits) or Example("")
         return replace(example, target=str(target), group=group)
 

@@ -14,7 +14,7 @@ import pytest
 import saccade
 from saccade import inputs
 from saccade.errors import DataError, SaccadeError, UsageError
-from saccade.training.lock import locked
+from saccade.lock import locked
 
 from .commands import SMALL, here
 

@@ -17,6 +17,8 @@ def test_files_are_named_as_they_are_given() -> None:
     assert kept(Path("my.tsv"), "bag_files") == ({"train": "my.tsv"}, {})
     table = {"train": "my.tsv", "held_out": 0.1, "skip_bad": True}
     assert kept(table, "text_files") == (table, {})
+    known = {"locales": ["de_DE"], "valid": 0.2, "test": 100}
+    assert kept(known, "text_files") == (known, {})
 
 
 def test_rows_are_kept_as_json_lines_under_the_names_of_their_columns() -> None:

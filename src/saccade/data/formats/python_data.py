@@ -1,7 +1,7 @@
 """Data that Python holds (a DataFrame, a `datasets.Dataset`, pairs), kept as files of the run: it resumes and evaluates."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,16 @@ from saccade import config as configs
 from saccade.data.examples import PARTS, Example
 from saccade.data.formats import running_text, text_files
 from saccade.data.formats.own_files import ALSO
-from saccade.data.formats.tables import BadRow, as_text, held_table
+from saccade.data.formats.tables import held_table
 from saccade.errors import DataError, UsageError
 
 SCALARS = str | Path | int | float
 FILES = {part: f"data.{part}.jsonl" for part in PARTS}
+
+CONFIGS: dict[str, type[text_files.Config] | type[running_text.Config]] = {
+    "text_files": text_files.Config,
+    "running_text": running_text.Config,
+}
 
 
 def kept(data: Any, own: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -25,47 +30,39 @@ def kept(data: Any, own: str) -> tuple[dict[str, Any], dict[str, str]]:
         return {"train": str(data)}, {}
     table: Mapping[str, Any] = data if isinstance(data, Mapping) else {"train": data}
     given = {ALSO.get(str(key), str(key)): value for key, value in table.items()}
-    rows = {key: value for key, value in given.items() if not isinstance(value, str | Path if key in PARTS else SCALARS)}
+    # Keys of a known data set may be lists, and shares of its parts numbers.
+    keys = given if "train" in given else [key for key in given if key in (*PARTS, "text", "label")]
+    rows = {key: given[key] for key in keys if not isinstance(given[key], str | Path if key == "train" else SCALARS)}
     for key in rows.keys() - PARTS.keys():
         raise UsageError(f"data: expected rows as train, valid or test, got them as {key!r}; fix: data={{'train': rows}}")
-    if rows and own not in MAKERS:
+    if rows and own not in CONFIGS:
         kind = type(next(iter(rows.values()))).__name__
         raise UsageError(f"data: expected a file, since this system reads no plain texts, got {kind}; save it first")
-    columns = {key: value for key, value in given.items() if key not in rows and key not in PARTS and key != "name"}
-    files = {
-        FILES[part]: MAKERS[own](value, columns, "data" if given.keys() == {"train"} else part)
-        for part, value in rows.items()
-    }
+    files: dict[str, str] = {}
+    if rows:
+        own_keys = {key: value for key, value in given.items() if key not in (*PARTS, "name")}
+        config = configs.build(CONFIGS[own], own_keys, "data")
+        for part, value in rows.items():
+            lines = _rows(value, config, "data" if given.keys() == {"train"} else part)
+            files[FILES[part]] = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return {**given, **{part: FILES[part] for part in rows}}, files
 
 
-def _pairs(rows: Any, given: Mapping[str, Any], name: str) -> str:
-    """Texts with labels as JSON lines, under the names that the columns are given."""
-    config = configs.build(text_files.Config, given, "data")
-    examples = examples_of(rows, config, name)
-    keys = [config.text or "text", config.label or "label", config.group or "group"]
-    cells = ([one.input, one.target, *([one.group] if one.group else [])] for one in examples)
-    return _lines(dict(zip(keys, own, strict=False)) for own in cells)
+def _rows(rows: Any, config: text_files.Config | running_text.Config, name: str) -> Iterator[dict[str, str]]:
+    """The rows as they are kept, under the names that the columns are given."""
+    for one in examples_of(rows, config, name):
+        if isinstance(config, running_text.Config):
+            yield {config.text or "text": one.target}
+        else:
+            group = {config.group or "group": one.group} if one.group else {}
+            yield {config.text or "text": one.input, config.label or "label": one.target, **group}
 
 
-def _texts(rows: Any, given: Mapping[str, Any], name: str) -> str:
-    """Running text as JSON lines."""
-    config = configs.build(running_text.Config, given, "data")
-    table = held_table([rows] if isinstance(rows, str) else rows, name)
-    column = table.chosen({"text": config.text}, ("text",))["text"]
-    try:
-        return _lines({config.text or "text": as_text(row.cell(column), column)} for row in table.rows)
-    except BadRow as error:
-        raise DataError(f"{name}: {error.problem}; fix: {error.fix}") from None
-
-
-def _lines(rows: Any) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def examples_of(rows: Any, config: text_files.Config, name: str = "data") -> list[Example]:
-    """Rows that Python holds, of texts with labels, as examples."""
-    return text_files.examples_of(held_table(rows, name), config)
-
-
-MAKERS = {"text_files": _pairs, "running_text": _texts}
+def examples_of(rows: Any, config: text_files.Config | running_text.Config, name: str = "data") -> list[Example]:
+    """Rows that Python holds, of texts with labels or of running text, as examples."""
+    if isinstance(config, text_files.Config):
+        return text_files.examples_of(held_table(rows, name), config)
+    table = held_table(rows, name)
+    if not table.rows:
+        raise DataError(f"{name}: expected texts, got none; add some")
+    return [Example("", text) for text in text_files.texts_of(table, config.text)]

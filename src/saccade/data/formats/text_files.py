@@ -120,8 +120,12 @@ def inputs_of(path: str, text: str = "") -> list[str] | None:
     """The texts of a table that are to be answered; None: a file of plain lines."""
     if suffix(Path(path)) not in tables.SUFFIXES:
         return None
-    table = read_table(Path(path).expanduser(), FORMATS)
-    column = table.chosen({"text": text}, ("text",))["text"]
+    return texts_of(read_table(Path(path).expanduser(), FORMATS), text)
+
+
+def texts_of(table: Table, text: str = "") -> list[str]:
+    """The texts in a column of a table."""
+    column = table.chosen({"text": text}, ("text",))["text"] if table.columns else "text"
     found = []
     for row in table.rows:
         try:
