@@ -57,7 +57,9 @@ CONVENTIONS = {"Config", "Model", "Reader", "Writer", "State", "Memory"}
 ACROSS = {
     "": {"house", "readme", "saccade", "second_device", "task_texts"},
     "attention": {"lecture"},
-    "cli": {"bags", "fuzz", "graphs", "images", "labels", "mistakes", "processes", "sets", "unknown_labels"},
+    "cli": {
+        "awkward_inputs", "bags", "fuzz", "graphs", "images", "labels", "mistakes", "processes", "sets", "unknown_labels",
+    },
     "defects": {"defects"},
     "estimators": {"documented"},
     "laws": {"covering", "laws"},

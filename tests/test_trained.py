@@ -12,6 +12,7 @@ from PIL import Image
 
 import saccade
 from saccade import systems
+from saccade.cli.main import run as run_command
 from saccade.data.examples import Bag, Example, Picture
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.search.search_config import MOST
@@ -278,7 +279,9 @@ def test_prediction_is_what_is_evaluated(kind: str, opened: Open) -> None:
 def test_looks_are_drawn(kind: str, opened: Open, tmp_path: Path) -> None:
     model = opened(kind)
     first = model.splits.valid[0]
-    typed = first.input if isinstance(first.input, str) else str(first.name) if kind == "graph" else "valid#0"
+    typed = (
+        first.input or first.target if isinstance(first.input, str) else str(first.name) if kind == "graph" else "valid#0"
+    )
     if not systems.attends(model.system, model.run.settings.model):
         with pytest.raises(UsageError, match="has no attention to show"):
             model.look(typed)
@@ -379,6 +382,54 @@ def test_training_goes_on_or_begins_anew_only_if_that_is_said(reversed_letters: 
     assert again.run.path == path
     assert (again.run.settings.train.epochs, again.run.settings.model) == (3.0, reversed_letters.run.settings.model)
     assert again.run.checkpoints.steps()[-1] == before * 3 // 2
+
+
+REVIEWS = [(f"a {'good' if n % 2 else 'bad'} film {n}", n % 2) for n in range(40)]
+FEW_STEPS: dict[str, Any] = {"steps": 3, "threads": 1, "quiet": True, "model": {"embedding_size": 4, "hidden_size": 4}}
+
+
+def test_data_from_python_is_kept_in_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = pandas.DataFrame(REVIEWS, columns=["review", "stars"])
+    given: dict[str, Any] = {"train": frame, "label": "stars"}
+    model = saccade.train("document_attention", data=given, out="run", **FEW_STEPS)
+    before = (tmp_path / "run" / "data.train.jsonl").read_bytes()
+    scores = dict(model.evaluate()["all"])
+    assert dict(model.evaluate(model.splits.valid)["all"]) == scores
+    assert model.evaluate(frame)["all"]["examples"] == model.evaluate(REVIEWS)["all"]["examples"] == 40
+    saccade.train("document_attention", data=given, out="run", resume=True, **FEW_STEPS)  # is finished
+    other: dict[str, Any] = {**given, "train": frame[::-1]}
+    with pytest.raises(DataError, match="run: the training data has changed; bring it back"):
+        saccade.train("document_attention", data=other, out="run", resume=True, **FEW_STEPS)
+    assert (tmp_path / "run" / "data.train.jsonl").read_bytes() == before
+    saccade.train("document_attention", data=other, out="run", fresh=True, **FEW_STEPS)
+    assert (tmp_path / "run" / "data.train.jsonl").read_bytes() != before
+    # Anew from the command line, which has no data but the run's own.
+    assert run_command(["train", "run", "--fresh", "-q", "train.seed=1"]) == 0
+    (tmp_path / "run").rename(tmp_path / "moved")
+    monkeypatch.chdir(tmp_path.parent)
+    assert saccade.load(tmp_path / "moved").evaluate()["all"]["examples"] == scores["examples"]
+    (tmp_path / "moved" / "data.train.jsonl").write_bytes(before)
+    with pytest.raises(DataError, match=r"data\.train\.jsonl: expected the file that the run was made with"):
+        saccade.load(tmp_path / "moved")
+
+
+def test_a_run_finds_its_data_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    lines = "".join(f"{text}\t{label}\n" for text, label in REVIEWS)
+    Path("my.tsv").write_text(lines)
+    scores = dict(saccade.train("document_attention", data="my.tsv", out="runs/x", **FEW_STEPS).evaluate()["all"])
+    monkeypatch.chdir(tmp_path)
+    assert dict(saccade.load("home/runs/x").evaluate()["all"]) == scores
+    home.rename(tmp_path / "moved")
+    assert dict(saccade.load("moved/runs/x").evaluate()["all"]) == scores, "run and data were moved together"
+    (tmp_path / "moved" / "runs" / "x").rename(tmp_path / "x")
+    with pytest.raises(DataError, match=r"my\.tsv: no such file"):
+        saccade.load("x").evaluate()
+    Path("my.tsv").write_text(lines)
+    assert dict(saccade.load("x").evaluate()["all"]) == scores, "the data is where we are"
 
 
 def test_data_may_be_a_table_of_keys(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from saccade import readers, systems, writers
-from saccade.data.batches import BatchSource, PlannedBatches, cut
+from saccade.data.batches import BatchSource, PlannedBatches, Reordered, cut
 from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch
 from saccade.errors import DataError, InputError, UsageError
@@ -49,10 +49,14 @@ class Corpus:
 
     def batches(self, config: Any) -> BatchSource:
         """Where training batches come from: examples of like length, or what the reader makes of its inputs."""
+        order = getattr(self.targets, "order", None)
         if hasattr(self.inputs, "batches"):
+            if order is not None:
+                raise UsageError("writer.balanced_batches: this system makes batches of its own; use writer.class_weight")
             found: BatchSource = self.inputs.batches(config)
             return found
-        return PlannedBatches(self, batch_tokens=config.batch_tokens, batch_size=config.batch_size, seed=config.seed)
+        corpus = self if order is None else Reordered(self, order)
+        return PlannedBatches(corpus, batch_tokens=config.batch_tokens, batch_size=config.batch_size, seed=config.seed)
 
     def batch(self, indices: Any) -> Batch:
         """The batch of these examples."""
@@ -287,6 +291,11 @@ class Kinds:
 
     reader: type[Reader]
     writer: type[Writer]
+
+    @property
+    def own(self) -> str:
+        """The format of the user's own files."""
+        return self.writer.OWN or self.reader.OWN
 
     @classmethod
     def of(cls, system: str) -> "Kinds":

@@ -12,6 +12,8 @@ from typing import Any, overload
 
 from saccade import config, data, systems
 from saccade.data.examples import PARTS, Example, Splits, files_of
+from saccade.data.formats import running_text, text_files
+from saccade.data.formats.python_data import examples_of, kept
 from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import Evaluation
@@ -131,6 +133,12 @@ class TrainedModel:
         ]
         return found if several else found[0]
 
+    def listed(self, file: str) -> Sequence[Any] | None:
+        """The inputs of a table (CSV, JSON, parquet), in the column that the run has read; None: a file of lines."""
+        how = self.run.settings.data
+        found: Sequence[Any] | None = self.task.reader.listed(file, how.text if isinstance(how, text_files.Config) else "")
+        return found
+
     def _told(self, inputs: Sequence[Any], options: Options) -> list[tuple[Example | None, list[Prediction]]]:
         try:
             return list(self.outputs(inputs, options))
@@ -143,13 +151,16 @@ class TrainedModel:
 
     def evaluate(
         self,
-        split: str | None = None,
         data: Any = None,
         *,
+        split: str | None = None,
         tick: Callable[[int], None] = lambda done: None,
         **search: Any,
     ) -> Evaluation:
-        """The scores on a part of its data (test, if there is one, else valid), on files, or on (input, target) pairs."""
+        """The scores on a part of its data (test, if there is one, else valid), or on other data: `evaluate("valid")`,
+        `evaluate("my.csv")`, `evaluate(df)`, `evaluate([(text, label), …])`."""
+        if isinstance(data, str) and (data in PARTS or (data.isalnum() and not Path(data).exists())):
+            data, split = None, data
         examples, what = self.examples(split, data)
         found = self.task.evaluate(self.module, examples, self.options(**search), tick)
         return replace(found, title=f"{self.run.path} at step {self.step}, {what}")
@@ -162,7 +173,7 @@ class TrainedModel:
     def examples(self, split: str | None = None, source: Any = None) -> tuple[Sequence[Example], str]:
         """The examples of a part of its data, or of other data, and what they are called."""
         if source is not None:
-            return self._other(source), source if isinstance(source, str) else "given examples"
+            return self._other(source), str(source) if isinstance(source, str | Path) else "given examples"
         splits = self.splits
         split = split or ("test" if len(splits.test) else "valid")
         if split not in PARTS:
@@ -183,17 +194,27 @@ class TrainedModel:
         """The examples of the user's own files, read as those of the training, if that was on such files; or of pairs."""
         if self.task.reader.kept() is not None:
             raise UsageError("data: expected a run that reads files, got one that labels the nodes of its graph")
-        if not isinstance(source, str):
-            return [one if isinstance(one, Example) else self._pair(*one) for one in source]
         module, how = data.dataset(self.run.settings.dataset), self.run.settings.data
         if not hasattr(module, "read"):
-            module = data.dataset(Kinds.of(self.system).reader.OWN)
+            module = data.dataset(Kinds.of(self.system).own)
             how = module.Config()
-        found: Sequence[Example] = module.read(source, how)
-        return found
+        if isinstance(source, str | Path):
+            found: Sequence[Example] = module.read(str(source), how)
+            return found
+        rows = source if _is_table(source) or not isinstance(source, Iterable) else list(source)
+        if isinstance(rows, list) and all(isinstance(one, Example) for one in rows):
+            return rows
+        if isinstance(how, text_files.Config | running_text.Config):
+            return examples_of(rows, how)
+        if not isinstance(rows, list):
+            raise UsageError(f"data: expected a file, or (input, target) pairs, got {type(source).__name__}")
+        return [one if isinstance(one, Example) else self._pair(one) for one in rows]
 
-    def _pair(self, given: Any, target: Any, group: str = "") -> Example:
-        """An input as people hold it, with what is to be predicted."""
+    def _pair(self, pair: Any) -> Example:
+        """An input as people hold it, with what is to be predicted, and perhaps a group."""
+        if not (isinstance(pair, tuple | list) and len(pair) in (2, 3)):
+            raise UsageError(f"data: expected (input, target) pairs, got {type(pair).__name__}")
+        given, target, group = (*pair, "")[:3]
         example = self.task.reader.parse(given, lambda: self.splits) or Example("")
         return replace(example, target=str(target), group=group)
 
@@ -218,6 +239,11 @@ def _listed(inputs: Any) -> tuple[bool, list[Any]]:
     return True, list(inputs)
 
 
+def _is_table(value: Any) -> bool:
+    """A DataFrame or a `datasets.Dataset`."""
+    return hasattr(value, "iloc") or hasattr(value, "column_names")
+
+
 def _is_array(value: Any) -> bool:
     """Arrays of numbers, tensors, images and whole tables are one input; a column of a table, or of texts, is several."""
     if hasattr(value, "iloc"):  # of pandas
@@ -228,7 +254,7 @@ def _is_array(value: Any) -> bool:
 
 def train(
     name: str | Path,
-    data: str | Path | Mapping[str, Any] | None = None,
+    data: Any = None,
     out: str | Path | None = None,
     *,
     resume: bool = False,
@@ -241,13 +267,16 @@ def train(
     saccade.train("transformer", data="pairs.tsv", steps=500, learning_rate=1e-3, model={"hidden_size": 64})
     saccade.train("runs/transformer", resume=True, steps=2000)
 
-    A keyword is a section with a table of its keys, or a key of [train]; `data` is a file, or a table of the keys of [data].
+    A keyword is a section with a table of its keys, or a key of [train]. `data` is a file, a DataFrame, a datasets.Dataset,
+    (text, label) pairs, or a table of the keys of [data], whose train, valid and test may be any of these.
     """
-    if data is not None:
-        settings["data"] = data if isinstance(data, Mapping) else {"train": data}
-    words = [word for key, value in settings.items() for word in _words(key, value)]
     table, place = started(str(name), None if out is None else Path(out), resume=resume, fresh=fresh)
-    return TrainedModel(train_run(place, resolve(table, words), watcher(quiet=quiet), resume=resume, fresh=fresh))
+    held: dict[str, str] = {}
+    if data is not None:
+        settings["data"], held = kept(data, Kinds.of(str(table.get("system"))).own)
+    words = [word for key, value in settings.items() for word in _words(key, value)]
+    run = train_run(place, resolve(table, words), watcher(quiet=quiet), resume=resume, fresh=fresh, held=held)
+    return TrainedModel(run)
 
 
 def started(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[config.Table, Path]:

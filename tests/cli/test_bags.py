@@ -72,7 +72,7 @@ def test_features_are_known_by_their_names(run: Path, capsys: pytest.CaptureFixt
     ("command", "code", "words"),
     [
         ("predict {run} in.txt", 3, "in.txt:3: test#30: expected test#0 to test#29"),
-        ("look {run} none.csv", 3, "none.csv: cannot be read"),
+        ("look {run} none.csv", 3, "none.csv: no such file"),
         ("train attention_mil --out x", 2, "data.train: expected bags"),
         (
             "train attention_mil data.name=text_files data.train=a.tsv --out x",

@@ -125,15 +125,19 @@ MISTAKES = [
     Mistake("resume and fresh", "train run --resume --fresh", 2, ("exclude each other", "--resume", "--fresh")),
     Mistake("name makes no directory", "train ./x.toml", 3, ("x.toml", "no such file")),
     # Data
-    Mistake("no data", "train bahdanau --out new", 2, ("data.train", "expected a file", "data.train=my.tsv")),
+    Mistake("no data", "train bahdanau --out new", 2, ("data.train", "expected a file", "data.train=my.csv")),
     Mistake("missing data", NEW + "god.tsv", 3, ("god.tsv: no such file", "did you mean 'good.tsv'?")),
-    Mistake("directory as data", NEW + "run", 3, ("run: expected a file, got a directory", "my.tsv")),
-    Mistake("unknown format", NEW + "a.csv", 3, ("a.csv", "'.csv'", "known: my.tsv"), written("a.csv", b"a,b\n")),
+    Mistake("directory as data", NEW + "run", 3, ("run: expected a folder of texts", "my.tsv")),
+    Mistake("unknown format", NEW + "a.xls", 3, ("a.xls", "'.xls'", "known: my.csv"), written("a.xls", b"a,b\n")),
     Mistake("bad TSV", NEW + "a.tsv", 3, ("a.tsv:2:", "'only'", "fix: mend the line"), written("a.tsv", b"a\tb\nonly\n")),
     Mistake("empty source", NEW + "a.tsv", 3, ("a.tsv:1:", "empty", "data.skip_bad"), written("a.tsv", b"\tb\nc\td\n")),
     Mistake("bad JSON", NEW + "a.jsonl", 3, ("a.jsonl:1:", "JSON object", "mend"), written("a.jsonl", b'{"source": \n')),
     Mistake(
-        "no such field", NEW + "a.jsonl", 3, ("a.jsonl:1:", "'source'", "data.source="), written("a.jsonl", b'{"x": 1}')
+        "no such field",
+        NEW + "a.jsonl",
+        3,
+        ("a.jsonl: ", "columns are x", "say data.text=x"),
+        written("a.jsonl", b'{"x": 1}'),
     ),
     Mistake("Latin-1", NEW + "a.tsv", 3, ("a.tsv:2:", "UTF-8", "0xe9", "convert"), written("a.tsv", b"a\tb\n\xe9\td\n")),
     Mistake("UTF-16", NEW + "a.tsv", 3, ("a.tsv:", "UTF-16", "fix: convert"), written("a.tsv", "a\tb\n".encode("utf-16"))),

@@ -44,10 +44,10 @@ CASES: dict[str, tuple[str, str, Callable[[Path, str], None], str]] = {
     "texts": ("document_attention", ".tsv", texts, "{}.tsv:3: label 'z' is in "),
     "documents": ("han", ".tsv", texts, "{}.tsv:3: label 'z' is in "),
     "aspects": ("atae_lstm", ".tsv", lambda path, labels: texts(path, labels, " | it"), "{}.tsv:3: label 'z' is in "),
-    "bags": ("attention_mil", ".csv", bags, "{}.csv: row 7: label 'z' is in "),
+    "bags": ("attention_mil", ".csv", bags, "{}.csv:7: label 'z' is in "),
     "folders of bags": ("attention_mil", "", pictures, "{}/z/2.png: label 'z' is in "),
     "pictures": ("se_resnet", "", pictures, "{}/z/2.png: label 'z' is in "),
-    "pictures in a list": ("se_resnet", ".csv", listed, "{}.csv: row 4: label 'z' is in "),
+    "pictures in a list": ("se_resnet", ".csv", listed, "{}.csv:4: label 'z' is in "),
     "sets": ("deep_sets", ".tsv", numbers, "{}.tsv:3: expected a number as target, got '?'"),
 }
 
@@ -75,7 +75,7 @@ def test_nodes_are_told_by_their_row(part: str, tmp_path: Path, capsys: pytest.C
     words = f"data.nodes={nodes} data.edges={tmp_path / 'edges.csv'} train.steps=1 train.threads=1"
     answer = here(f"train gat {words} --out {tmp_path / 'run'}", capsys)
     assert (answer.code, answer.err.count("\n")) == (3, 1), answer.err
-    assert f"{nodes}: row 5: label 'z' is in the {PARTS[part]} data, but in no training example; " in answer.err
+    assert f"{nodes}:5: label 'z' is in the {PARTS[part]} data, but in no training example; " in answer.err
     assert answer.err.endswith("or mend the column split\n")
 
 

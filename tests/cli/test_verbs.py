@@ -195,9 +195,7 @@ def test_evaluate_other_data_and_checkpoints(place: Path, capsys: pytest.Capture
 def test_evaluate_reads_the_fields_the_run_knows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [line.split("\t") for line in EXAMPLES.splitlines()]
     Path("own.jsonl").write_text("".join(json.dumps({"von": a, "nach": b}) + "\n" for a, b in rows))
-    assert (
-        here(f"train bahdanau data.train=own.jsonl data.source=von data.target=nach {SMALL} --out own -q", capsys).code == 0
-    )
+    assert here(f"train bahdanau data.train=own.jsonl data.text=von data.label=nach {SMALL} --out own -q", capsys).code == 0
     assert here("evaluate own --data own.jsonl", capsys).code == 0
 
 

@@ -15,7 +15,7 @@ from saccade.task import Corpus
 from saccade.training.settings import resolve
 from saccade.training.train_config import Config
 from saccade.training.trainer import Trainer
-from saccade.writers.label import LabelColumn
+from saccade.writers import label
 
 from .samples import VOCABULARY, rows, small
 
@@ -24,7 +24,8 @@ LABELS = 3
 
 def corpus(label_smoothing: float = 0.0, agreement: float = 0.0) -> Corpus:
     sources, _ = rows()
-    return Corpus(WordsColumn(sources), LabelColumn(np.arange(len(sources)) % LABELS, label_smoothing, agreement))
+    config = label.Config(label_smoothing=label_smoothing, agreement=agreement)
+    return Corpus(WordsColumn(sources), label.LabelColumn(np.arange(len(sources)) % LABELS, config))
 
 
 def model(dropout: float) -> bag_of_words.Model:

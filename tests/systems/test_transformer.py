@@ -85,9 +85,7 @@ def test_the_tiny_model_is_as_small_as_it_is_said_to_be() -> None:
 
 def test_weights_are_made_of_layers_embeddings_and_norms() -> None:
     """The count of any size, from the paper's equations."""
-    config = Config(
-        hidden_size=12, num_heads=3, intermediate_size=20, encoder_layers=2, decoder_layers=3, final_norm="both"
-    )
+    config = Config(hidden_size=12, num_heads=3, intermediate_size=20, encoder_layers=2, decoder_layers=3, final_norm="both")
     D, F, V = 12, 20, 50
     attention, network, norm = 4 * (D * D + D), 2 * D * F + D + F, 2 * D
     encoder, decoder = attention + network + 2 * norm, 2 * attention + network + 3 * norm

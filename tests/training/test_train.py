@@ -310,9 +310,9 @@ def test_a_directory_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "mine.pt").write_text("precious")
     (tmp_path / "tokenizer.json").write_text("{}")
-    for words in ({}, {"fresh": True}, {"resume": True}):
+    for flag in ("", "fresh", "resume"):
         with pytest.raises(UsageError, match="not empty and not a run"):
-            train(tmp_path, tiny("train.steps=2"), Quiet(), **words)
+            train(tmp_path, tiny("train.steps=2"), Quiet(), fresh=flag == "fresh", resume=flag == "resume")
     assert (tmp_path / "checkpoints" / "mine.pt").read_text() == "precious"
     assert (tmp_path / "tokenizer.json").read_text() == "{}"
     assert not (tmp_path / ".lock").exists()

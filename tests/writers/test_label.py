@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 from sklearn import metrics
+from sklearn.utils.class_weight import compute_class_weight
 
 from saccade.data.examples import Bag, Example, Splits
 from saccade.data.tensors import Batch
-from saccade.errors import DataError
+from saccade.errors import DataError, UsageError
 from saccade.readers.reader import Reader
 from saccade.task import Task
+from saccade.training.train_config import Config as TrainConfig
 from saccade.writers.label import Config, Writer
 from saccade.writers.writer import Prediction
 from tests import made_tasks
@@ -196,6 +198,45 @@ def test_targets_carry_what_training_makes_of_them() -> None:
     known = Writer(Config(label_smoothing=0.1, agreement=2.0), NAMES)
     batch = known.encode([Example("x", label) for label in "cab"]).batch([2, 0])
     assert (batch.labels.tolist(), batch.label_smoothing, batch.agreement, len(batch)) == ([1, 2], 0.1, 2.0, 2)
+
+
+def test_balanced_classes_weigh_as_in_scikit_learn() -> None:
+    labels = "aaabbc"
+    column = Writer(Config(class_weight="balanced"), NAMES).encode([Example("x", label) for label in labels])
+    expected = compute_class_weight("balanced", classes=np.array(NAMES), y=list(labels))
+    assert column.weights is not None
+    assert column.batch([0]).weights is column.weights
+    assert column.weights.numpy() == pytest.approx(expected)
+    assert writer().encode([Example("x", "a")]).batch([0]).weights is None
+
+
+@pytest.mark.parametrize("agreement", [0.0, 1.0])
+def test_class_weights_count_in_training_only(agreement: float) -> None:
+    quiet = ("model.dropout=0.0", "model.word_dropout=0.0", "reader.spelling=0")
+    words = ("model.embedding_size=4", *quiet, f"writer.agreement={agreement}")
+    known = [Example(f"word{n} other", "a" if n % 4 else "b") for n in range(12)]
+    losses = {}
+    for weight in ("none", "balanced"):
+        task = made_tasks.fitted("document_attention", known, *words, f"writer.class_weight={weight}")
+        model, batch = made_tasks.model("document_attention", task, *words), task.corpus(known).batch(range(12))
+        losses[weight] = [model.train(mode)(batch).loss.item() for mode in (True, False)]
+    logs = model.eval().logits(batch.input).log_softmax(-1).detach()
+    rows = [float(-logs[n, label]) for n, label in enumerate(batch.target.labels.tolist())]
+    own = [sum(row for n, row in enumerate(rows) if (n % 4 > 0) == frequent) for frequent in (False, True)]
+    assert losses["none"] == pytest.approx([sum(rows)] * 2, rel=1e-5)
+    assert losses["balanced"] == pytest.approx([2 * own[0] + 2 / 3 * own[1], sum(rows)], rel=1e-5)
+
+
+def test_balanced_batches_read_every_label_as_often() -> None:
+    known = [Example(f"word{n}", "a" if n % 5 else "b") for n in range(20)]
+    task = made_tasks.fitted("document_attention", known, "writer.balanced_batches=true")
+    plan = task.corpus(known).batches(TrainConfig(batch_size=8))
+    seen = torch.cat([plan.next().target.labels for _ in range(plan.steps(1))])
+    assert torch.bincount(seen).tolist() == [16, 16]
+    texts = task.corpus(known).batches(TrainConfig(batch_size=32)).next().input.tokens.tolist()
+    assert len({tuple(row) for row in texts}) == 20, "none is left out"
+    with pytest.raises(UsageError, match=r"writer\.balanced_batches: with writer\.class_weight=balanced"):
+        settings("document_attention", "writer.balanced_batches=true", "writer.class_weight=balanced")
 
 
 def test_a_picture_says_the_label_and_what_is_known() -> None:

@@ -97,6 +97,15 @@ def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:
         Task.load(settings(SYSTEM, *SIZES), tmp_path)
 
 
+def test_targets_may_have_tokens_of_another_kind() -> None:
+    task = fitted("writer.share_tokenizer=false", "writer.tokens=word", "writer.tokens_size=6")
+    assert (task.reader.tokenizer.kind, task.writer.tokenizer.kind, task.writer.tokenizer.size) == ("char", "word", 6)
+    assert fitted("writer.share_tokenizer=false", kind="word").writer.tokenizer.kind == "word"
+    for word in ("tokens=word", "tokens_size=9"):
+        with pytest.raises(UsageError, match=r"writer\.tokens.*: has no effect where .* add writer\.share_tokenizer=false"):
+            settings(SYSTEM, "writer.share_tokenizer=true", f"writer.{word}")
+
+
 # Targets
 
 

@@ -95,11 +95,11 @@ def evaluate(
     if data and model.task.reader.kept() is not None:
         raise UsageError("--data: expected a run that reads files, got one that labels the nodes of its graph; leave it out")
     examples, what = model.examples(split, data)
-    found = model.evaluate(split, examples if data else None, **given)
+    found = model.evaluate(examples if data else None, split=split, **given)
     scores = dict(found.scores)
     if int8:
         with resting(model.module, int8=True):
-            scores["int8"] = model.evaluate(split, examples if data else None, **given)["all"]
+            scores["int8"] = model.evaluate(examples if data else None, split=split, **given)["all"]
     bins = model.task.by_length(examples, found.predictions) if lengths else []
     search = model.search(**given)
     if machine:
@@ -166,14 +166,15 @@ def predict(
     with opened(file) as stream:
         streams.as_utf8()
         name = "standard input" if file == "-" else file
+        rows = model.listed(file)
         lines = decoded(inputs.lines(stream, name), name)
         if model.task.reader.INPUT is str:
             lines = without_columns(lines, name)
         try:
-            for _, found in model.outputs(lines, options):
+            for _, found in model.outputs(lines if rows is None else rows, options):
                 write(found, scores=scores, machine=machine)
         except InputError as error:
-            raise DataError(f"{name}:{error.line}: {error.cause}") from None
+            raise DataError(f"{name}:{' row ' if rows is not None else ''}{error.line}: {error.cause}") from None
 
 
 def write(found: Sequence[Prediction], *, scores: bool, machine: bool, named: bool = False) -> None:

@@ -45,6 +45,18 @@ class Encoded(Protocol):
     def batch(self, indices: Integers) -> Any: ...
 
 
+class Reordered:
+    """Encoded examples in another order, in which some may come more than once."""
+
+    def __init__(self, corpus: Encoded, order: Integers) -> None:
+        self.corpus, self.order = corpus, order
+        self.lengths = corpus.lengths[order]
+
+    def batch(self, indices: Integers) -> Any:
+        """The batch of these places of the order."""
+        return self.corpus.batch(self.order[indices])
+
+
 class PlannedBatches:
     """Batches of like length, epoch after epoch."""
 

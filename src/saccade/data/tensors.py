@@ -155,14 +155,15 @@ class TextTarget:
 
 @dataclass(frozen=True)
 class LabelTarget:
-    """The class of each example: a label, a word, or the place of an item in its set.
+    """The class of each example: a label, a word, or the place of an item in its set; `weights`: how much each class counts.
 
-    Shapes: labels (B)
+    Shapes: labels (B), weights (classes)
     """
 
     labels: Int[Tensor, " B"]
     label_smoothing: float = 0.0
     agreement: float = 0.0
+    weights: Float[Tensor, " C"] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

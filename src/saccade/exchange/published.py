@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from saccade import inputs
-from saccade.data.formats.text_files import SURROGATE
+from saccade.data.formats.tables import SURROGATE
 from saccade.data.tokenizers import Backend
 from saccade.errors import DataError
 

@@ -155,7 +155,7 @@ class BaselineCell(Cell):
 
 def scored(run: Run, split: str) -> Kept:
     """The scores of a run's model, found with the run's own search, and how they were computed."""
-    found = TrainedModel(run).evaluate(split)
+    found = TrainedModel(run).evaluate(split=split)
     return {"split": split, "scores": found.scores, "signatures": found.signatures}
 
 

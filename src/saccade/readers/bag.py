@@ -156,6 +156,9 @@ class Reader(reader.Reader):
     def parse(self, typed: Any, splits: Load) -> Example | None:
         return parsed(typed, self.scale, splits)
 
+    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+        return bag_files.inputs_of(path)
+
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         return {"input": axis(example.input)}
 
@@ -175,9 +178,11 @@ def fitted(splits: Splits, max_deviation: float = 0.0) -> Scale:
 
 
 def parsed(typed: Any, scale: Scale, splits: Load) -> Example | None:
-    """A bag by its number in the run's data (test#12), by the name of a file, or as an array of items."""
+    """A bag by its number in the run's data (test#12), by the name of a file, as an array of items, or read already."""
     if isinstance(typed, str) and not typed.strip():
         return None
+    if isinstance(typed, Example):
+        return replace(typed, input=scale.fitting(typed.input, f"bag {typed.name!r}"))
     if isinstance(typed, str | Path):
         found = numbered(typed, splits) or bag_files.named(str(typed).strip(), scale.shape)
         return replace(found, input=scale.fitting(found.input, f"bag {found.name!r}"), name=str(typed).strip())

@@ -89,6 +89,10 @@ class Reader(Side):
         """The example that a person typed, named or holds; None: an empty line. `splits` loads the run's own data."""
         raise NotImplementedError
 
+    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+        """The inputs of a table, of texts in this column; None: a file with an input in each line."""
+        return None
+
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         """The places of an input, under the names that looks use; `grid`: what a system divides pictures into."""
         raise NotImplementedError

@@ -11,6 +11,7 @@ import numpy as np
 from saccade.config import Positive
 from saccade.data import imported, tokenizers
 from saccade.data.examples import Example, Splits, place
+from saccade.data.formats import text_files
 from saccade.data.tensors import TextInput, padded
 from saccade.errors import DataError
 from saccade.readers import reader
@@ -109,6 +110,9 @@ class Reader(reader.Reader):
 
     def check(self, example: Example) -> None:
         self.require_length(self.tokenizer.encode(example.input))
+
+    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+        return text_files.inputs_of(path, column)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         end = self.tokenizer.labels([self.tokenizer.vocabulary.end]) if self.config.append_end else []

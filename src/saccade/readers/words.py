@@ -11,6 +11,7 @@ import torch
 from saccade.config import Count, Positive
 from saccade.data import tokenizers
 from saccade.data.examples import Example, Splits
+from saccade.data.formats import text_files
 from saccade.data.tensors import WordsInput, padded
 from saccade.data.tokenizers import LearnedTokenizer, unknown_places
 from saccade.errors import DataError
@@ -125,6 +126,9 @@ class Reader(reader.Reader):
         example = Example(require_text(typed))
         self.check(example)
         return example
+
+    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+        return text_files.inputs_of(path, column)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         pieces = self.tokenizer.pieces(example.input)[: self.config.max_length]

@@ -160,8 +160,8 @@ class Model(Labeler):
         path = self.look_around(batch.input.pixels.repeat(copies, 1, 1, 1))
         reward = (path.logits.argmax(-1) == labels).float()
         advantage = reward[:, None] - path.baselines
-        smoothing = self.smoothing(batch.target)
-        cross_entropy = F.cross_entropy(path.logits, labels, label_smoothing=smoothing, reduction="sum")
+        smoothing, weights = self.smoothing(batch.target), self.class_weights(batch.target)
+        cross_entropy = F.cross_entropy(path.logits, labels, weights, label_smoothing=smoothing, reduction="sum")
         policy = -(path.log_probs * advantage.detach()).sum()
         loss = cross_entropy + self.config.reinforce_weight * policy + advantage.square().sum()
         metrics = {"cross_entropy": cross_entropy.detach() / copies, "accuracy": reward.sum() / copies}

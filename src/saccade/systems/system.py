@@ -168,6 +168,11 @@ class System(nn.Module):
         """The label smoothing: in training only."""
         return float(target.label_smoothing) if self.training else 0.0
 
+    def class_weights(self, target: Any) -> Tensor | None:
+        """How much each class counts: in training only."""
+        weights: Tensor | None = target.weights if self.training else None
+        return weights
+
     def looks(self, input: Any, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """Where it looked while this output was computed, from what was recorded; nothing where it has no attention."""
         # What the system itself attends to on the way, the mean of all words say, is not what its parts chose.
@@ -195,11 +200,12 @@ class Labeler(System):
         With `agreement`, the mean loss of two passes, each with a dropout of its own, and so much of the divergence between
         them: the mean of KL(p‖q) and KL(q‖p) (R-Drop, Liang et al. 2021, equations 2 and 3, halved).
         """
-        labels, smoothing = batch.target.labels, self.smoothing(batch.target)
+        labels, smoothing, weights = batch.target.labels, self.smoothing(batch.target), self.class_weights(batch.target)
         if not (self.training and batch.target.agreement):
-            loss = F.cross_entropy(self.logits(batch.input), labels, label_smoothing=smoothing, reduction="sum")
+            loss = F.cross_entropy(self.logits(batch.input), labels, weights, label_smoothing=smoothing, reduction="sum")
             return Output(loss, len(labels))
         one, other = (F.log_softmax(self.logits(batch.input), -1) for _ in range(2))
-        both = F.cross_entropy(torch.cat((one, other)), labels.repeat(2), label_smoothing=smoothing, reduction="sum")
+        pairs, twice = torch.cat((one, other)), labels.repeat(2)
+        both = F.cross_entropy(pairs, twice, weights, label_smoothing=smoothing, reduction="sum")
         apart = ((one.exp() - other.exp()) * (one - other)).sum()
         return Output((both + batch.target.agreement * apart) / 2, len(labels))

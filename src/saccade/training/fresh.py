@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path
 
 from saccade import durable_files
+from saccade.data.formats.python_data import FILES
 from saccade.errors import UsageError
 from saccade.training.checkpoints import listing
 from saccade.training.checkpoints.store import LEFTOVERS, Checkpoints
@@ -20,7 +21,8 @@ from saccade.training.checkpoints.store import LEFTOVERS, Checkpoints
 FRESH, SWAP, OLD = ".fresh", ".swap", ".del-checkpoints"
 LEARNED = ".tmp-learned"  # where a task saves what it has learned before all of it is moved into the run
 ANEW = ".anew"  # marks a cell of a table that is to be trained anew
-OWN = ("config.toml", "configs.jsonl", "env.json", "log.jsonl", "scores.json", ANEW)  # what every run may have
+# what every run may have
+OWN = ("config.toml", "configs.jsonl", "env.json", "log.jsonl", "scores.json", ANEW, *FILES.values())
 SKIPPED = re.compile(r"skipped-step-\d+\.json")
 POINTERS = ("LAST", "BEST")
 
@@ -37,6 +39,11 @@ def holds_run(path: Path) -> bool:
 def seat(path: Path) -> Path:
     """Where the run in this directory is: there, or in .swap if a kill kept it from taking its place."""
     return path / SWAP if Checkpoints(path / SWAP).steps() else path
+
+
+def home_of(path: Path) -> Path:
+    """The directory that a run is for, which may still be growing inside of it."""
+    return path.parent if path.name in (FRESH, SWAP) else path
 
 
 def resumable(path: Path) -> Path:

@@ -18,6 +18,8 @@ from torch import Tensor
 import saccade
 from saccade import config, data, durable_files, systems
 from saccade.data.examples import Splits
+from saccade.data.formats.own_files import located
+from saccade.data.formats.python_data import FILES
 from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, UsageError
 from saccade.systems.system import System
@@ -27,7 +29,7 @@ from saccade.training.checkpoints import manifests
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.config_history import CONFIG, Changes
 from saccade.training.devices import device_named
-from saccade.training.fresh import LEARNED, seat
+from saccade.training.fresh import LEARNED, home_of, seat
 from saccade.training.memory import seed_all
 from saccade.training.settings import Settings, resolve
 
@@ -45,11 +47,14 @@ class Run:
     """What the files are that predictions depend on; every checkpoint records it, and `open` holds them against it."""
 
     @classmethod
-    def create(cls, path: Path, settings: Settings) -> "Run":
-        """A new directory, or one whose training has not begun."""
+    def create(cls, path: Path, settings: Settings, held: Mapping[str, str] | None = None) -> "Run":
+        """A new directory, or one whose training has not begun; `held`: files of data that were in Python's memory."""
         path.mkdir(parents=True, exist_ok=True)
+        for name, text in (held or {}).items():
+            durable_files.write(path / name, text)
         durable_files.write(path / CONFIG, config.write(settings.table()))
-        durable_files.write(path / "env.json", json.dumps(environment(), indent=2) + "\n")
+        places = {"directory": os.getcwd(), "run": str(home_of(path).absolute())}
+        durable_files.write(path / "env.json", json.dumps({**environment(), **places}, indent=2) + "\n")
         return cls(path, settings)
 
     def keep(self, save: Callable[[Path], None]) -> "Run":
@@ -66,7 +71,7 @@ class Run:
             durable_files.sync_directory(self.path)
             config_history.begin(self.path, self.text)
             durable_files.write(self.path / CONFIG, self.text)
-            marks = {name: manifests.mark((self.path / name).read_bytes()) for name in (CONFIG, *names)}
+            marks = {name: manifests.mark((self.path / name).read_bytes()) for name in (CONFIG, *names, *self.held())}
         except OSError as error:
             raise durable_files.unwritable(self.path, error, durable_files.ELSEWHERE) from None
         finally:
@@ -150,8 +155,26 @@ class Run:
 
     def splits(self) -> Splits:
         """The run's data, from its files."""
-        splits: Splits = data.dataset(self.settings.dataset).load(self.settings.data)
+        splits: Splits = data.dataset(self.settings.dataset).load(located(self.settings.data, self._bases()))
         return splits
+
+    def held(self) -> list[str]:
+        """The names of its files of data that were in Python's memory."""
+        return [name for name in FILES.values() if (self.path / name).is_file()]
+
+    def held_texts(self) -> dict[str, str]:
+        """What is in them."""
+        return {name: (self.path / name).read_text(encoding="utf-8") for name in self.held()}
+
+    def _bases(self) -> list[Path]:
+        """Where relative paths of data may start from: the run itself; the directory of its training, by its way from the
+        run, which may have been moved with its data, and as it was; this one."""
+        try:
+            facts = json.loads((self.path / "env.json").read_text(encoding="utf-8"))
+            before, run = Path(facts["directory"]), facts["run"]
+            return [self.path, home_of(self.path) / os.path.relpath(before, run), before, Path.cwd()]
+        except (OSError, ValueError, KeyError, TypeError):
+            return [self.path, Path.cwd()]
 
 
 def average(checkpoints: Checkpoints, count: int) -> Checkpoint:

@@ -77,7 +77,7 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
     _require_sections(table, words)
     over = config.words(words)
     texts = {path.strip(): value.strip() for path, _, value in (word.partition("=") for word in words)}
-    given, own = over.get("data", {}), Kinds.of(table["system"]).reader.OWN
+    given, own = over.get("data", {}), Kinds.of(table["system"]).own
     if {"train", "nodes"} & given.keys() and given.get("name", own) == own:
         # The user's own files take the place of the recipe's data, whatever keys that had.
         table = {**table, "data": {"name": own}}
@@ -107,7 +107,7 @@ def _require_sections(table: Mapping[str, Any], words: Sequence[str]) -> None:
 
 def _possible(table: Mapping[str, Any]) -> list[str]:
     """The keys that a run of this table has, or would have with the user's own files."""
-    own = Kinds.of(table["system"]).reader.OWN
+    own = Kinds.of(table["system"]).own
     return [
         key for dataset in (table.get("data", {}).get("name", own), own) for key in keys(kinds(table["system"], dataset))
     ]
@@ -129,7 +129,7 @@ def _settings(table: Table, texts: Mapping[str, str]) -> Settings:
     system = table["system"]
     table = config.merged(getattr(systems.load(system), "DEFAULTS", {}), _with_preset(system, table))
     sections: dict[str, Table] = {name: dict(table.get(name, {})) for name in SECTIONS}
-    dataset = sections["data"].pop("name", Kinds.of(system).reader.OWN)
+    dataset = sections["data"].pop("name", Kinds.of(system).own)
     if not isinstance(dataset, str):
         raise UsageError(f"data.name: expected a name, got {dataset!r}")
     known = kinds(system, dataset)
@@ -175,13 +175,16 @@ def _suggest(path: str, what: str, name: str, every: Sequence[str], value: str |
 
 def fitting(settings: Settings) -> None:
     """Refuse data that the system cannot read, before any of it is loaded."""
-    reader, found = Kinds.of(settings.system).reader, data.dataset(settings.dataset)
-    wanted, got = (kind if isinstance(kind, tuple) else (kind,) for kind in (reader.INPUT, found.INPUT))
+    both, found = Kinds.of(settings.system), data.dataset(settings.dataset)
+    wanted, got = (kind if isinstance(kind, tuple) else (kind,) for kind in (both.reader.INPUT, found.INPUT))
     if not {*wanted} & {*got}:
-        others = [name for name in data.names() if name != reader.OWN and {*wanted} & {*_types(name)}]
-        example = f"{data.dataset(reader.OWN).OWN}, or a set such as data.name={next(iter(others), reader.OWN)}"
+        others = [name for name in data.names() if name != both.own and {*wanted} & {*_types(name)}]
+        example = f"{data.dataset(both.own).OWN}, or a set such as data.name={next(iter(others), both.own)}"
         expected = " or ".join(kind.__name__.lower().replace("str", "text") for kind in wanted)
         raise UsageError(f"{settings.system}: expected examples of {expected} ({example}), got data.name={settings.dataset}")
+    if getattr(settings.model, "embeddings", "") == "one" and not getattr(settings.writer, "share_tokenizer", True):
+        fix = "set writer.share_tokenizer=true, or model.embeddings=output"
+        raise UsageError(f"model.embeddings=one: expected one tokenizer for inputs and targets, got two; {fix}")
 
 
 def _types(name: str) -> tuple[type, ...]:

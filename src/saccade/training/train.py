@@ -16,6 +16,7 @@ import torch
 
 from saccade import durable_files
 from saccade.data.examples import PARTS, Splits, files_of
+from saccade.data.formats.python_data import FILES
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
 from saccade.lock import LOCK, locked
@@ -27,6 +28,7 @@ from saccade.training.allocator import keep_pages, kept_objects
 from saccade.training.bad_examples import fit_to_learn, learned
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.config_history import CONFIG, Changes
+from saccade.training.data_notes import data_notes
 from saccade.training.devices import device_named
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal
@@ -66,8 +68,16 @@ class Standing:
         return found
 
 
-def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = False, fresh: bool = False) -> Run:
-    """Train the run in this directory; nothing is lost on Ctrl-C."""
+def train(
+    path: Path,
+    settings: Settings,
+    watcher: Watcher,
+    *,
+    resume: bool = False,
+    fresh: bool = False,
+    held: Mapping[str, str] | None = None,
+) -> Run:
+    """Train the run in this directory; nothing is lost on Ctrl-C. `held`: data from Python's memory, as files of the run."""
     if fresh and resume:
         raise UsageError("resume and fresh exclude each other", fix="go on with {resume}, or begin anew with {fresh}")
     if settings.train.threads:
@@ -79,7 +89,7 @@ def train(path: Path, settings: Settings, watcher: Watcher, *, resume: bool = Fa
         if renewal.recover(path) and not fresh and Checkpoints(path).steps():
             watcher.note(f"a new training in {path} ended before its first checkpoint; here is the earlier run")
         try:
-            run, found, changes = _opened(path, settings, resume, fresh, watcher)
+            run, found, changes = _opened(path, settings, resume, fresh, watcher, held or {})
             try:
                 with kept_objects() as made:
                     _train(run, path, found, changes, watcher, made)
@@ -110,23 +120,27 @@ def _prepare_directory(path: Path) -> None:
 
 
 def _opened(
-    path: Path, settings: Settings, resume: bool, fresh: bool, watcher: Watcher
+    path: Path, settings: Settings, resume: bool, fresh: bool, watcher: Watcher, held: Mapping[str, str]
 ) -> tuple[Run, Checkpoint | None, Changes]:
     """The run to go on with, its checkpoint and what changes in its config; or a new one: in the directory, or beside what
     an earlier one has left there."""
     if not renewal.holds_run(path):
         if any(child.name != LOCK and not child.name.startswith(".tmp-") for child in path.iterdir()):
             raise UsageError(f"{path}: not empty and not a run", fix=durable_files.ELSEWHERE)
-        return Run.create(path, settings), None, {}
+        return Run.create(path, settings, held), None, {}
     place = renewal.resumable(path)
     if fresh or not Checkpoints(place).steps():
         if not fresh:
             watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
         durable_files.remove(path / renewal.FRESH)
-        return Run.create(path / renewal.FRESH, settings), None, {}
+        return Run.create(path / renewal.FRESH, settings, held or Run(path, settings).held_texts()), None, {}
     if not resume:
         raise holds_run_already(path)
     run, found, changes = reopened(place, path, settings)
+    before = run.held_texts()
+    for part, name in FILES.items():
+        if held and held.get(name) != before.get(name):
+            raise DataError(f"{path}: the {PARTS[part]} data has changed", fix="bring it back, or use another {out}")
     if place != path:
         renewal.take_place(path)
         run = replace(run, path=path)
@@ -167,6 +181,8 @@ def _train(
             session.restore(found)
             session.adopt(changes)
         else:
+            for line in data_notes(splits, run.settings, corpus, hasattr(task.writer, "names")):
+                watcher.note(line)
             task.prepare(trainer.model, splits, corpus, watcher.note)
         made()
         session.go()

@@ -85,7 +85,7 @@ class RandomWindows:
 class Writer(ReaderTokens, text.Writer):
     """Writes on from prompts, which the reader reads with the same tokenizer."""
 
-    CONTINUES, PREDICTED = True, False
+    CONTINUES, PREDICTED, OWN = True, False, "running_text"
     config: Config  # type: ignore[assignment]
 
     @staticmethod

@@ -15,7 +15,7 @@ from saccade.config import Amount, Share
 from saccade.data.batches import Integers
 from saccade.data.examples import Bag, Example, Splits, in_order, place
 from saccade.data.tensors import Batch, LabelTarget
-from saccade.errors import DataError, UnknownName
+from saccade.errors import DataError, UnknownName, UsageError
 from saccade.evaluation.labels import LABEL_SCORES, auc, confusion, label_scores
 from saccade.evaluation.significance import Score
 from saccade.readers.reader import Reader
@@ -43,6 +43,16 @@ class Config:
     "Share of the target probability that is spread over all labels in training."
     agreement: Amount = 0.0
     "R-Drop (Liang et al. 2021): weight of the divergence between two passes with different dropout; 0: one pass."
+    class_weight: Literal["none", "balanced"] = "none"
+    "balanced: examples count in the loss by the inverse of how frequent their label is; none: all alike."
+    balanced_batches: bool = False
+    "Whether examples of rarer labels are repeated in each epoch until every label has as many as the most frequent one."
+
+    def __post_init__(self) -> None:
+        if self.balanced_batches and self.class_weight == "balanced":
+            raise UsageError(
+                "balanced_batches: with writer.class_weight=balanced rare labels count twice over; leave one out"
+            )
 
 
 class LabelColumn:
@@ -50,12 +60,22 @@ class LabelColumn:
 
     lengths = np.zeros(0, dtype=np.int64)
 
-    def __init__(self, labels: Integers, label_smoothing: float = 0.0, agreement: float = 0.0) -> None:
-        self.labels, self.label_smoothing, self.agreement = labels, label_smoothing, agreement
+    def __init__(self, labels: Integers, config: Config | None = None, classes: int = 0) -> None:
+        self.labels, self.config = labels, config or Config()
+        counts = np.bincount(labels, minlength=classes) if classes else np.zeros(0, dtype=np.int64)
+        self.weights: torch.Tensor | None = None
+        self.order: Integers | None = None
+        "What an epoch reads, where that is not each example once."
+        if self.config.class_weight == "balanced":
+            self.weights = torch.from_numpy((len(labels) / (classes * np.maximum(counts, 1))).astype(np.float32))
+        if self.config.balanced_batches:
+            own = [np.resize(np.flatnonzero(labels == label), counts.max()) for label in np.flatnonzero(counts)]
+            self.order = np.concatenate(own)
 
     def batch(self, indices: Any) -> LabelTarget:
         """The tensors of these labels."""
-        return LabelTarget(torch.from_numpy(self.labels[list(indices)]), self.label_smoothing, self.agreement)
+        labels = torch.from_numpy(self.labels[list(indices)])
+        return LabelTarget(labels, self.config.label_smoothing, self.config.agreement, self.weights)
 
 
 class Writer(writer.Writer):
@@ -113,7 +133,7 @@ class Writer(writer.Writer):
         for _, problem in self.flaws(examples):
             raise DataError(problem)
         labels = np.array([self.numbers[example.target] for example in examples], dtype=np.int64)
-        return LabelColumn(labels, self.config.label_smoothing, self.config.agreement)
+        return LabelColumn(labels, self.config, len(self.names))
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:

@@ -1,14 +1,14 @@
 """Texts, written token by token: translations, normalized dates, captions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from saccade.config import Positive, Share
+from saccade.config import Count, Positive, Share
 from saccade.data import imported, tokenizers
 from saccade.data.examples import Example, Splits, place
 from saccade.data.tensors import Batch, TextTarget, padded
@@ -39,8 +39,24 @@ class Config:
     "Maximum number of tokens of a training target; a longer one is refused."
     start: Literal["one", "group"] = "one"
     "one: every text starts from the same token; group: from the token of its example's group, a language say."
+    tokens: Literal["same", "char", "word", "bpe"] = "same"
+    "Kind of the targets' tokens, where they have a tokenizer of their own; same: as tokens.kind."
+    tokens_size: Count = 0
+    "Largest vocabulary of targets that have a tokenizer of their own; 0: as tokens.size."
     bleu_tokenize: Tokenize = "13a"
     "How sacreBLEU tokenizes; none: texts are tokenized already."
+
+    def __post_init__(self) -> None:
+        for key, given in (("tokens", self.tokens != "same"), ("tokens_size", self.tokens_size > 0)):
+            if given and self.share_tokenizer:
+                fix = "add writer.share_tokenizer=false (and to a transformer model.embeddings=output)"
+                raise UsageError(f"{key}: has no effect where inputs and targets share a tokenizer; {fix}")
+
+    def own_tokens(self, tokens: tokenizers.Config) -> tokenizers.Config:
+        """How a tokenizer of the targets alone is trained."""
+        return replace(
+            tokens, kind=tokens.kind if self.tokens == "same" else self.tokens, size=self.tokens_size or tokens.size
+        )
 
 
 class TextTargets:
@@ -81,7 +97,7 @@ class Writer(writer.Writer):
             raise DataError("writer.start=group: expected pairs with a group, a language say, in a third column, got none")
         if config.share_tokenizer:
             return cls(config, _shared(reader))
-        return cls(config, tokenizers.train(cls.texts_of(config, tokens, splits), tokens))
+        return cls(config, tokenizers.train(cls.texts_of(config, tokens, splits), config.own_tokens(tokens)))
 
     @classmethod
     def texts_of(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:

@@ -74,6 +74,8 @@ class Writer(Side):
     "Whether an output goes on from its input, and does not answer it."
     PREDICTED: ClassVar[bool] = True
     "Whether scores are of predictions; else of the loss alone."
+    OWN: ClassVar[str] = ""
+    "The format of the user's own files, where that is not the reader's."
     parts: ClassVar[tuple[str, ...]] = ()
     "What is scored beside all examples and their groups."
 

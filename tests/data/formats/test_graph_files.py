@@ -59,7 +59,7 @@ def test_nodes_are_examples_that_share_the_graph(tmp_path: Path) -> None:
         [(1, "blue", "b")],
         [(2, "red", "c")],
     ]
-    assert splits.valid[0].where() == f"{tmp_path / 'nodes.csv'}: row 3"
+    assert splits.valid[0].where() == f"{tmp_path / 'nodes.csv'}:3"
     assert data.example(3).target == ""
     assert isinstance(splits.train[0].input, Node)
 
@@ -89,14 +89,14 @@ def test_a_graph_without_edges(tmp_path: Path) -> None:
     ("nodes", "edges", "words"),
     [
         ("id\na\n", EDGES, "expected a column 'label'"),
-        ("", EDGES, "got nothing"),
+        ("", EDGES, "got an empty file"),
         (NODES + "a,red,train,1,1\n", EDGES, "got 'a' twice"),
-        (NODES + "e,red,train,1\n", EDGES, "row 6: expected 5 columns, got 4"),
-        (NODES + "e,red,train,1,much\n", EDGES, "row 6: expected finite numbers"),
-        (NODES + "e,red,train,1,inf\n", EDGES, "row 6: expected finite numbers"),
+        (NODES + "e,red,train,1\n", EDGES, ":6: expected 5 columns, got 4"),
+        (NODES + "e,red,train,1,much\n", EDGES, ":6: expected finite numbers"),
+        (NODES + "e,red,train,1,inf\n", EDGES, ":6: expected finite numbers"),
         (NODES + "e,red,learn,1,1\n", EDGES, "got 'learn'"),
         (NODES + "e,,train,1,1\n", EDGES, "expected a label for each node that has a split"),
-        (NODES, EDGES + "a,z\n", "row 7: expected an id of the nodes' file as target, got 'z'"),
+        (NODES, EDGES + "a,z\n", ":7: expected an id of the nodes' file as target, got 'z'"),
         (NODES, "source,target,weight\na,b,1\na,b,2\n", "expected each edge with features once"),
         (NODES, "source,target,weight\na,b,1\nb,a,2\n", "from either end"),
     ],
@@ -111,7 +111,7 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path, nodes: str, edges: str, w
 def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected two CSV files"):
         load(Config(nodes="nodes.csv"))
-    with pytest.raises(DataError, match="cannot be read as CSV"):
+    with pytest.raises(DataError, match="no such file"):
         load(Config(nodes=str(tmp_path / "none.csv"), edges="e.csv"))
     (tmp_path / "bad.csv").write_bytes(b"id,label\n\xff,\n")
     with pytest.raises(DataError, match="cannot be read as CSV"):

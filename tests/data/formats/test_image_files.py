@@ -134,7 +134,7 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
         "missing": "got nothing",
         "folder.csv": "empty: expected a file, got a directory",
         "list.csv": "none.png: no such picture",
-        "blank.csv": "row 2: expected a path and a label",
+        "blank.csv": ":2: expected a path and a label",
         "other.csv": "expected a column 'path'",
     }.items():
         with pytest.raises(DataError, match=told):

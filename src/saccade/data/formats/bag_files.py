@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from saccade.config import Positive
 from saccade.data.examples import Bag, Columns, Example, Splits
+from saccade.data.formats import own_files
 from saccade.data.formats.csv_tables import CsvTable
 from saccade.data.formats.image_files import SUFFIXES, opened, pixels_of
 from saccade.data.formats.own_files import OwnFiles
@@ -53,7 +54,7 @@ def load(config: Config) -> Splits:
 
 def read(path: str, config: Config) -> list[Example]:
     """The bags of a CSV file or a folder."""
-    place = Path(path)
+    place = Path(path).expanduser()
     bags = list(_folder(place, config.shape()) if place.is_dir() else _table(place, labeled=True))
     if not bags:
         raise DataError(f"{path}: expected bags, got none; put pictures into {path}/LABEL/BAG, or rows into a CSV file")
@@ -74,6 +75,11 @@ def named(text: str, shape: tuple[int, ...]) -> Example:
     if not name and len(found) != 1:
         raise DataError(f"{path}: expected one bag, got {len(found)}; name one as {path}#{next(iter(found), 'ID')}")
     return found[name] if name else next(iter(found.values()))
+
+
+def inputs_of(path: str) -> list[Example] | None:
+    """The bags of a CSV file, with or without labels, to be answered; None: a file that names a bag in each line."""
+    return _table(Path(path), labeled=False) if own_files.suffix(Path(path)) == ".csv" else None
 
 
 def _table(path: Path, *, labeled: bool) -> list[Example]:

@@ -1,43 +1,79 @@
-"""CSV files whose first line names the columns, some of which are expected and all others are numbers."""
+"""CSV files, whose first line names the columns: with commas, semicolons or TABs between, quoted where needed."""
 
 import csv
-from collections.abc import Iterator
+import io
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.data.formats import own_files
 from saccade.errors import DataError
-from saccade.inputs import require_regular
+from saccade.inputs import LONGEST_LINE
+
+DELIMITERS = ",;\t"
+CSV = "a CSV file"
+
+Numbered = list[tuple[int, list[str]]]  # each row with the line on which it begins
+
+
+def csv_rows(path: Path, content: bytes) -> tuple[list[str], Numbered]:
+    """The names of the columns, and the rows below; bytes that are not UTF-8 are kept as surrogates.
+
+    Whatever stands most often in the first line is what stands between columns: a comma, a semicolon or a TAB.
+    """
+    text = content.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
+    header = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
+    delimiter = max(DELIMITERS, key=header.count)
+    csv.field_size_limit(LONGEST_LINE)  # Python's own limit is shorter than some texts
+    rows, start = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1
+    found: Numbered = []
+    try:
+        for row in rows:
+            if row:
+                found.append((start, row))
+            start = rows.line_num + 1
+    except csv.Error as error:
+        unclosed = "the quote that opens in this row is never closed" if "unexpected end" in str(error) else str(error)
+        raise DataError(f"{path}:{start}: cannot be read as CSV ({unclosed}); mend the row") from None
+    if not found:
+        raise DataError(f"{path}: expected a first line that names the columns, got an empty file")
+    return [name.strip() for name in found[0][1]], found[1:]
+
+
+def require_once(where: str, names: list[str], wanted: Iterable[str]) -> None:
+    """Refuse several columns of a name that is wanted."""
+    for name in wanted:
+        if names.count(name) > 1:
+            raise DataError(f"{where}: expected one column {name!r}, got {names.count(name)}; rename the others")
 
 
 class CsvTable:
-    """A CSV file: its header, and its rows as texts."""
+    """A CSV file of which some columns are expected and all others are numbers: its header, and its rows as texts."""
 
     def __init__(self, path: Path, wanted: tuple[str, ...]) -> None:
-        self.path, self.wanted = path, wanted
+        self.path, self.wanted = path.expanduser(), wanted
+        content = own_files.content(self.path, CSV)
         try:
-            require_regular(path, "name a CSV file")
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                numbered = [(number, row) for number, row in enumerate(csv.reader(file, strict=True), 1) if row] or [(1, [])]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise DataError(f"{path}: cannot be read as CSV in UTF-8 ({reason})") from None
-        header, self.rows = numbered[0][1], [row for _, row in numbered[1:]]
-        self.places = [number for number, _ in numbered[1:]]  # empty lines count, so that an editor finds the row
-        self.header = [name.strip() for name in header]
+            content.decode()
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise DataError(f"{path}:{line}: cannot be read as CSV in UTF-8; fix: convert the file") from None
+        self.header, numbered = csv_rows(path, content)
+        self.rows, self.lines = [row for _, row in numbered], [line for line, _ in numbered]
         for name in wanted:
             if name not in self.header:
-                raise DataError(
-                    f"{path}: expected a column {name!r} in the first line, got {', '.join(header) or 'nothing'}"
-                )
+                got = ", ".join(self.header)
+                raise DataError(f"{path}: expected a column {name!r} in the first line, got {got}; rename or add it")
+        require_once(str(path), self.header, wanted)
         for place, row in enumerate(self.rows):
-            if len(row) != len(header):
-                raise DataError(f"{self.where(place)}: expected {len(header)} columns, got {len(row)}; mend the row")
+            if len(row) != len(self.header):
+                raise DataError(f"{self.where(place)}: expected {len(self.header)} columns, got {len(row)}; mend the row")
 
     def where(self, place: int) -> str:
-        """The file and the row of what stands in this place of a column, for messages."""
-        return f"{self.path}: row {self.places[place]}"
+        """The file and the line of what stands in this place of a column, for messages."""
+        return f"{self.path}:{self.lines[place]}"
 
     def column(self, name: str) -> list[str]:
         """The texts of a column."""

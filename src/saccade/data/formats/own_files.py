@@ -1,11 +1,21 @@
-"""What the formats of the user's own files have in common: where each part is, and what is held out."""
+"""What the formats of the user's own files have in common: where each part is, what is held out, and how a file is read."""
 
+import difflib
+import os
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
 
+from saccade import inputs
 from saccade.config import Share
 from saccade.data.examples import Example, Splits
 from saccade.data.hold_out import hold_out
+from saccade.errors import DataError
+
+FOREIGN = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x1f\x8b": "gzip without .gz in its name"}
+ALSO = {"validation": "valid", "val": "valid", "dev": "valid"}  # what others call the validation part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +35,82 @@ class OwnFiles:
         self, read: Callable[[str], Sequence[Example]], key: Callable[[Example], bytes], *, every_label: bool = False
     ) -> Splits:
         """All parts, each read from its file; examples with the same key are held out together."""
-        train = read(self.train)
-        test = read(self.test) if self.test else []
-        if self.valid:
-            return Splits(train, read(self.valid), test)
+        files = self.by_part()
+        train = read(files.train)
+        test = read(files.test) if files.test else []
+        if files.valid:
+            return Splits(train, read(files.valid), test)
         return Splits(*hold_out(train, self.held_out, key, every_label=every_label), test)
+
+    def by_part(self) -> Self:
+        """The same, where train is a folder of the parts (folder/train, folder/valid, folder/test.csv …): each by itself."""
+        if not os.path.isdir(os.path.expanduser(self.train)):
+            return self
+        children = sorted(Path(os.path.expanduser(self.train)).iterdir())
+        stems = [child.name if child.is_dir() else child.name.partition(".")[0] for child in children]
+        parts = {ALSO.get(stem, stem): str(child) for stem, child in zip(stems, children, strict=True)}
+        if not ("train" in parts and {"valid", "test"} & parts.keys()):  # train alone may be the name of a label
+            return self
+        return replace(
+            self, train=parts["train"], valid=self.valid or parts.get("valid", ""), test=self.test or parts.get("test", "")
+        )
+
+
+def located(config: Any, bases: Sequence[Path]) -> Any:
+    """A config of the user's own files with each path as it is found from the first of these directories that has it."""
+    names = [name for name in ("train", "valid", "test", "nodes", "edges") if isinstance(getattr(config, name, None), str)]
+    changes = {name: _found(getattr(config, name), bases) for name in names}
+    return replace(config, **changes) if changes else config
+
+
+def _found(given: str, bases: Sequence[Path]) -> str:
+    """A path, or several with commas between, from the first base that has all of them."""
+    for base in bases if given else ():
+        for names in ([given], [name.strip() for name in given.split(",")]):
+            paths = [os.path.normpath(base / os.path.expanduser(name)) for name in names]
+            if all(map(os.path.exists, paths)):
+                # As it was given where that is the same: messages then name what the user has typed.
+                return given if all(map(_same, names, paths)) else ",".join(paths)
+    return given
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.exists(one) and os.path.samefile(one, other)
+
+
+def content(path: Path, known: str) -> bytes:
+    """All of a file, unpacked; `known` says what is expected there."""
+    try:
+        found = inputs.content(path, f"known: {known}")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file{_nearest(path)}") from None
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if foreign := FOREIGN.get(found[:2]):
+        raise DataError(f"{path}: expected UTF-8, got {foreign}; fix: convert or rename the file")
+    return found
+
+
+def text(path: Path, known: str) -> str:
+    """All of a file in UTF-8, without a byte order mark."""
+    raw = content(path, known)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}:{line}: expected UTF-8, got 0x{raw[error.start]:02x}; fix: convert the file") from None
+
+
+def suffix(path: Path) -> str:
+    """What a file is by its name, in small letters, without .gz."""
+    own = [part.lower() for part in path.suffixes]
+    return own[-2] if own[-1:] == [".gz"] and len(own) > 1 else own[-1] if own else ""
+
+
+def _nearest(path: Path) -> str:
+    """A hint at the file that may have been meant."""
+    try:
+        near = difflib.get_close_matches(path.name, sorted(entry.name for entry in path.parent.iterdir()), n=1)
+    except OSError:
+        return f"; there is no directory {str(path.parent)!r} either"
+    return f"; did you mean {str(path.parent / near[0])!r}?" if near else ""

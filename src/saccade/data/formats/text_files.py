@@ -1,47 +1,42 @@
-"""Text pairs from your own files: TSV, JSON lines, or two files of parallel text, each also gzipped.
+"""Texts with labels, or with other texts, from your own files; each may also end in .gz.
 
-    data.train=my.tsv              source TAB target, or source TAB target TAB group; no quoting;
-                                   a header such as text TAB label is skipped
-    data.train=my.jsonl            one object per line, {"source": …, "target": …} or {"text": …, "label": …}; data.source,
-                                   data.target and data.group name other fields
-    data.train=train.de,train.en   line n of the one is the source of line n of the other
+    data.train=my.csv              a first line of names, then rows: commas, semicolons or TABs between, quoted where needed
+    data.train=my.json             an array of objects; my.jsonl: one object per line; my.parquet: a table (extra `parquet`)
+    data.train=my.tsv              text TAB label, perhaps TAB group; no quoting; a first line text TAB label is skipped
+    data.train=train.de,train.en   parallel text: line n of the one is the source of line n of the other
+    data.train=folder              folder/LABEL/*.txt: the name of a folder is the label of the texts in it
 
-Files are UTF-8, with or without a byte order mark, with LF or CRLF. Empty lines may only stand at the end.
+Columns are text (or source …) and label (or target …); data.text=review data.label=stars names others. A folder with train
+and valid or test in it, as folders or files, gives all parts. Files are UTF-8, with or without a byte order mark, with LF or
+CRLF.
 """
 
-import difflib
-import json
 import os
-import re
 import sys
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from saccade.config import Count, Share
 from saccade.data.examples import Example, Splits
-from saccade.data.formats.own_files import OwnFiles
+from saccade.data.formats import own_files, tables
+from saccade.data.formats.own_files import OwnFiles, suffix
+from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, read_table
 from saccade.errors import DataError, UsageError
-from saccade.inputs import content as content_of
 
 INPUT, TARGET = str, str
-OWN = "data.train=my.tsv"
+OWN = "data.train=my.csv"
 SIDES = ("source", "target")
-ALSO = {"source": "text", "target": "label"}  # what files of labeled texts call them
-# Names of columns, in small letters, by which a first line is known for a header.
-HEADERS = (
-    {"text", "source", "sentence", "sentence | aspect", "review", "document", "question", "input"},
-    {"label", "target", "class", "category", "sentiment", "output"},
-    {"group"},
-)
 SHOWN = 3  # bad lines that a summary names
-FORMATS = "my.tsv or my.txt (source TAB target), my.jsonl or my.ndjson, train.de,train.en (parallel text), or .gz of these"
-SURROGATE = re.compile("[\ud800-\udfff]")
-FOREIGN = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x1f\x8b": "gzip without .gz in its name"}
+TSV, PLAIN = (".tsv", ".txt"), (".txt", ".text", ".md")
+FORMATS = (
+    "my.csv, my.tsv or my.txt (source TAB target), my.json, my.jsonl, my.parquet, train.de,train.en (parallel text), "
+    "a folder of texts by label, or .gz of these"
+)
 
-Row = tuple[bytes, ...]  # a line of the file, or of both files
-Parse = Callable[[Row], Example]
+Place = tuple[tuple[str, ...], int]  # the files of an example, and the line; 0: all of the file
+Parsed = Iterable[tuple[Place, Callable[[], Example]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,27 +44,24 @@ class Config(OwnFiles):
     """Where the examples are, and what may be wrong with them."""
 
     train: str = ""
-    """Training examples: my.tsv, my.jsonl, or two files of parallel text with a comma between (train.de,train.en)."""
+    """Training examples: my.csv, my.tsv, my.json, my.jsonl, my.parquet, a folder, or two files of parallel text with a comma
+    between (train.de,train.en)."""
     held_out: Share = 0.05
     """Share of train that is held out when valid is empty, at most 2000 examples; 0: none."""
-    source: str = "source"
-    """JSON field of the input; where there is no field of this name, text."""
-    target: str = "target"
-    """JSON field of the target; where there is no field of this name, label."""
-    group: str = "group"
-    """JSON field of the group, which objects may lack."""
+    text: str = ""
+    """Column of the text that is read; empty: text, source, sentence, review or the like."""
+    label: str = ""
+    """Column of what is to be written, a label or a text; empty: label, target, class, sentiment or the like."""
+    group: str = ""
+    """Column of the group, for which scores are also reported; empty: group, which files may lack."""
     skip_bad: bool = False
     """Whether bad lines are left out; otherwise the first one is an error."""
     max_length: Count = 0
     """Longest source or target in characters, beyond which a line is bad; 0: no limit."""
 
-
-class _BadLine(Exception):  # noqa: N818 - caught in this file
-    """What is wrong with a line, how it is mended, and in which of the files it is."""
-
-    def __init__(self, problem: str, fix: str = "mend the line", side: int = 0) -> None:
-        super().__init__(problem)
-        self.problem, self.fix, self.side = problem, fix, side
+    def columns(self) -> dict[str, str]:
+        """The name that was given for each column."""
+        return {key: getattr(self, key) for key in NAMES}
 
 
 def to_stderr(text: str) -> None:
@@ -89,66 +81,123 @@ def load(config: Config, report: Callable[[str], None] = to_stderr) -> Splits:
 
 
 def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:
-    """The examples of one file, or of two files of parallel text."""
+    """The examples of one file, of two files of parallel text, or of a folder."""
     paths = _paths(spec)
-    rows = _rows(paths)
-    parse = _parser(paths, config)
-    first = 1
-    if parse is _from_columns and is_header(rows[0][0]):
-        report(f"{spec}: its first line is taken for a header and skipped: {_excerpt(rows.pop(0)[0])}")
-        first = 2
-    if not rows:
-        raise DataError(f"{spec}: expected examples, got a header only")
-    names = tuple(map(str, paths))
+    if len(paths) == 1 and os.path.isdir(paths[0]) and suffix(paths[0]) not in (*TSV, *tables.SUFFIXES):
+        return _checked(spec, _in_folders(paths[0]), config, report)
+    if len(paths) == 2:
+        return _checked(spec, _parallel(paths), config, report)
+    if suffix(paths[0]) in tables.SUFFIXES:
+        return examples_of(read_table(paths[0], FORMATS), config, report)
+    if suffix(paths[0]) in TSV or not os.path.exists(paths[0]):
+        return _tsv(spec, paths[0], config, report)
+    raise DataError(f"{paths[0]}: unknown format {suffix(paths[0]) or '(no suffix)'!r}; known: {FORMATS}")
+
+
+def examples_of(table: Table, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:
+    """The rows of a table as examples."""
+    if not table.rows:
+        raise DataError(f"{table.name}: expected examples, got no rows; add some")
+    # Where no row can be read, there are no columns, and the first row tells why.
+    columns = table.chosen(config.columns(), ("text", "label")) if table.columns else {"text": "text", "label": "label"}
+    classes = (table.classes or {}).get(columns["label"])
+
+    def parse(row: TableRow) -> Example:
+        text, label = row.cell(columns["text"]), row.cell(columns["label"])
+        group = row.cell(columns["group"]) if "group" in columns and columns["group"] in row.cells else ""  # type: ignore[operator]
+        return Example(
+            as_text(text, columns["text"]),
+            as_text(label, columns["label"], classes, label=True),
+            as_text(group, columns.get("group", ""), label=True),
+        )
+
+    places = [((table.where(row),), 0) if table.unit else ((table.name,), row.number) for row in table.rows]
+    rows = zip(places, [partial(parse, row) for row in table.rows], strict=True)
+    return _checked(table.name, rows, config, report)
+
+
+def inputs_of(path: str, text: str = "") -> list[str] | None:
+    """The texts of a table that are to be answered; None: a file of plain lines."""
+    if suffix(Path(path)) not in tables.SUFFIXES:
+        return None
+    return texts_of(read_table(Path(path).expanduser(), FORMATS), text)
+
+
+def texts_of(table: Table, text: str = "") -> list[str]:
+    """The texts in a column of a table."""
+    column = table.chosen({"text": text}, ("text",))["text"] if table.columns else "text"
+    found = []
+    for row in table.rows:
+        try:
+            found.append(as_text(row.cell(column), column))
+        except BadRow as error:
+            raise DataError(f"{table.where(row)}: {error.problem}; fix: {error.fix}") from None
+    return found
+
+
+def _checked(spec: str, rows: Parsed, config: Config, report: Callable[[str], None]) -> list[Example]:
+    """The examples of these rows, each with where it was read; the first bad one is an error, or all are skipped."""
     good: list[Example] = []
     bad: list[str] = []
-    for number, row in enumerate(rows, first):
+    for (files, number), parse in rows:
         try:
-            pair = _within(parse(row), config)
-            good.append(replace(pair, files=names, number=number))
-        except _BadLine as error:
-            place = f"{paths[min(error.side, len(paths) - 1)]}:{number}: {error.problem}"
+            good.append(replace(_within(parse(), config), files=files, number=number))
+        except BadRow as error:
+            file = files[min(error.side, len(files) - 1)]
+            place = f"{file}:{number}: {error.problem}" if number else f"{file}: {error.problem}"
             if not config.skip_bad:
                 raise DataError(f"{place}; fix: {error.fix} or data.skip_bad=true") from None
             bad.append(place)
+    total = len(good) + len(bad)
     if not good:
-        raise DataError(f"{spec}: expected examples, got {len(rows)} bad lines only; the first: {bad[0]}")
+        raise DataError(f"{spec}: expected examples, got {len(bad)} bad lines only; the first: {bad[0]}")
     if bad:
-        report(f"{spec}: skipped {len(bad)} bad of {len(rows)} lines: {'; '.join(bad[:SHOWN])}{'; …' * (len(bad) > SHOWN)}")
+        report(f"{spec}: skipped {len(bad)} bad of {total} lines: {'; '.join(bad[:SHOWN])}{'; …' * (len(bad) > SHOWN)}")
     return good
-
-
-def is_header(line: bytes) -> bool:
-    """Whether every column of a line is the name of one."""
-    columns = line.decode(errors="replace").lower().split("\t")
-    return len(columns) > 1 and all(name.strip() in known for name, known in zip(columns, HEADERS, strict=False))
 
 
 def _paths(spec: str) -> list[Path]:
     """One path, or two of parallel text; a file that exists may have a comma in its name."""
     names = [name.strip() for name in spec.split(",")]
-    if len(names) == 1 or os.path.exists(spec):
+    if len(names) == 1 or os.path.exists(os.path.expanduser(spec)):
         names = [spec]
     if len(names) > 2 or not all(names):
         raise UsageError(f"{spec}: expected one file, or two with a comma between, got {len(names)}; known: {FORMATS}")
     return [Path(os.path.expanduser(name)) for name in names]  # unlike Path's own, never raises
 
 
-def _parser(paths: Sequence[Path], config: Config) -> Parse:
-    if len(paths) == 2:
-        return _from_parallel
-    suffixes = [suffix.lower() for suffix in paths[0].suffixes]
-    match suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:]:
-        case [".tsv" | ".txt", *_]:
-            return _from_columns
-        case [".jsonl" | ".ndjson", *_]:
-            return lambda row: _from_object(row, config)
-    raise DataError(f"{paths[0]}: unknown format {''.join(suffixes[-2:]) or '(no suffix)'!r}; known: {FORMATS}")
+def _tsv(spec: str, path: Path, config: Config, report: Callable[[str], None]) -> list[Example]:
+    """A file of columns without quotes: text, label and perhaps group in this order, or by the names in its first line."""
+    lines = _lines(path)
+    names = lines[0].decode(errors="replace").split("\t")
+    if any(config.columns().values()) or _names_columns(names):
+        return examples_of(tables.tsv_table(path, lines), config, report)
+    first = 1
+    if is_header(lines[0]):
+        report(f"{spec}: its first line is taken for a header and skipped: {excerpt(lines.pop(0))}")
+        first = 2
+    if not lines:
+        raise DataError(f"{spec}: expected examples, got a header only")
+    rows = ((((str(path),), number), partial(_from_columns, line)) for number, line in enumerate(lines, first))
+    return _checked(spec, rows, config, report)
 
 
-def _rows(paths: Sequence[Path]) -> list[Row]:
-    """The lines of one file, or of two side by side."""
-    files = [_lines(path) for path in paths]
+def is_header(line: bytes) -> bool:
+    """Whether every column of a line is the name of one, in the order text, label, group."""
+    columns = line.decode(errors="replace").lower().split("\t")
+    return len(columns) > 1 and all(name.strip() in known for name, known in zip(columns, NAMES.values(), strict=False))
+
+
+def _names_columns(names: Sequence[str]) -> bool:
+    """Whether a first line of three or more columns names a text and a label, elsewhere than in the first two."""
+    small = [name.strip().lower() for name in names]
+    found = [[place for place, name in enumerate(small) if name in NAMES[key]] for key in ("text", "label")]
+    return len(names) > 2 and all(len(places) == 1 for places in found) and (len(names) > 3 or found != [[0], [1]])
+
+
+def _parallel(paths: Sequence[Path]) -> Iterator[tuple[Place, Callable[[], Example]]]:
+    """The lines of two files side by side."""
+    files = [_lines(path, empty=True) for path in paths]
     longer, shortest = max(files, key=len), min(map(len, files))
     while len(longer) > shortest and not longer[-1]:
         longer.pop()
@@ -162,96 +211,62 @@ def _rows(paths: Sequence[Path]) -> list[Row]:
         rows.pop()
     if not rows:
         raise DataError(f"{paths[0]}: expected examples, got an empty file")
-    return rows
+    both = (str(paths[0]), str(paths[1]))
+    for number, (one, other) in enumerate(rows, 1):
+        yield (both, number), partial(_from_parallel, one, other)
 
 
-def _lines(path: Path) -> list[bytes]:
-    """The lines of a file without their ends."""
-    try:
-        content = content_of(path, f"known: {FORMATS}")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file{_nearest(path)}") from None
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from None
-    foreign = FOREIGN.get(content[:2])
-    if foreign:
-        raise DataError(f"{path}: expected UTF-8, got {foreign}; fix: convert or rename the file")
+def _lines(path: Path, *, empty: bool = False) -> list[bytes]:
+    """The lines of a file; empty ones at its end only if they may belong to those of another file."""
+    content = own_files.content(path, FORMATS)
+    if not empty:
+        lines = tables.lines_of(content)
+        if not lines:
+            raise DataError(f"{path}: expected examples, got an empty file")
+        return lines
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     return [line.removesuffix(b"\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
-def _nearest(path: Path) -> str:
-    """A hint at the file that may have been meant."""
+def _in_folders(folder: Path) -> Iterator[tuple[Place, Callable[[], Example]]]:
+    """The texts of folders named by their labels."""
+    found = False
+    for label in sorted(child for child in folder.iterdir() if child.is_dir() and not child.name.startswith(".")):
+        for path in sorted(path for path in label.rglob("*") if suffix(path) in PLAIN and not path.name.startswith(".")):
+            found = True
+            yield ((str(path),), 0), partial(_whole, path, label.name)
+    if not found:
+        expected = f"expected a folder of texts ({', '.join(PLAIN)}) for each label"
+        raise DataError(f"{folder}: {expected}, got none; known: {FORMATS}")
+
+
+def _whole(path: Path, label: str) -> Example:
     try:
-        near = difflib.get_close_matches(path.name, sorted(entry.name for entry in path.parent.iterdir()), n=1)
-    except OSError:
-        return f"; there is no directory {str(path.parent)!r} either"
-    return f"; did you mean {str(path.parent / near[0])!r}?" if near else ""
+        return Example(own_files.text(path, FORMATS).replace("\r\n", "\n").strip(), label)
+    except DataError as error:
+        raise BadRow(str(error).removeprefix(f"{path}: "), "mend the file") from None
 
 
-def _from_columns(row: Row) -> Example:
-    columns = _decoded(row[0]).split("\t")
+def _from_parallel(one: bytes, other: bytes) -> Example:
+    return Example(decoded(one), decoded(other, side=1))
+
+
+def _from_columns(line: bytes) -> Example:
+    columns = decoded(line).split("\t")
     if len(columns) not in (2, 3):
-        problem = "an empty line" if columns == [""] else f"{len(columns)} columns: {_excerpt(row[0])}"
-        raise _BadLine(f"expected source TAB target (or text TAB label), and TAB group if there are groups, got {problem}")
+        problem = "an empty line" if columns == [""] else f"{len(columns)} columns: {excerpt(line)}"
+        fix = "name columns of its first line by data.text=… data.label=…, " * (len(columns) > 3) + "mend the line"
+        expected = "expected source TAB target (or text TAB label), and TAB group if there are groups"
+        raise BadRow(f"{expected}, got {problem}", fix)
     return Example(*columns)
-
-
-def _from_parallel(row: Row) -> Example:
-    return Example(_decoded(row[0]), _decoded(row[1], side=1))
-
-
-def _from_object(row: Row, config: Config) -> Example:
-    text = _decoded(row[0])
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _BadLine(f"expected a JSON object, got {_excerpt(row[0])} ({error})") from None
-    if not isinstance(values, dict):
-        raise _BadLine(f"expected a JSON object, got {_excerpt(row[0])}")
-    return Example(
-        _field(values, "source", config.source),
-        _field(values, "target", config.target),
-        _field(values, "group", config.group) if config.group in values else "",
-    )
-
-
-def _field(values: dict[str, object], key: str, name: str) -> str:
-    names = [name, ALSO[key]] if name == key and key in ALSO else [name]
-    name = next((each for each in names if each in values), "")
-    if not name:
-        wanted, known = " or ".join(map(repr, names)), _excerpt(", ".join(values).encode("utf-8", "replace"))
-        raise _BadLine(f"expected the field {wanted}, got {known}", fix=f"name the field by data.{key}=…, mend the line")
-    value = values[name]
-    if key == "target" and isinstance(value, int):  # labels are often numbered
-        return str(value)
-    if not isinstance(value, str):
-        raise _BadLine(f"expected text as {name!r}, got {_excerpt(repr(value).encode('utf-8', 'replace'))}")
-    if not value.isascii() and SURROGATE.search(value):  # JSON can write half a pair, UTF-8 cannot
-        raise _BadLine(f"expected Unicode text as {name!r}, got half a surrogate pair")
-    return value
-
-
-def _decoded(line: bytes, side: int = 0) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError as error:
-        place = f"0x{line[error.start]:02x} at byte {error.start} of the line"
-        raise _BadLine(f"expected UTF-8, got {place} (counted from 0)", "convert the file", side) from None
 
 
 def _within(pair: Example, config: Config) -> Example:
     """The pair if its texts are neither empty nor too long."""
     for side, text in enumerate((pair.input, pair.target)):
         if not text or text.isspace():
-            raise _BadLine(f"expected a {SIDES[side]}, got {'blank' if text else 'empty'} text", side=side)
+            raise BadRow(f"expected a {SIDES[side]}, got {'blank' if text else 'empty'} text", side=side)
         if config.max_length and len(text) > config.max_length:
             limit = f"expected a {SIDES[side]} of at most {config.max_length} characters (data.max_length)"
-            raise _BadLine(f"{limit}, got {len(text)}", "shorten it", side)
+            raise BadRow(f"{limit}, got {len(text)}", "shorten it", side)
     return pair
-
-
-def _excerpt(line: bytes) -> str:
-    """The beginning of a line on one line."""
-    text = line[:200].decode(errors="replace")
-    return repr(text[:40] + "…" if len(text) > 40 else text)

@@ -1,0 +1,39 @@
+"""What a user should know of the data before training begins: few examples, uneven labels, nothing to validate on."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from saccade.data.examples import Splits, in_order
+
+FEW, UNEVEN, HANDFUL = 20, 5, 50
+SHOWN = 6  # labels that are counted in a note
+
+
+def data_notes(splits: Splits, settings: Any, corpus: Any, labels: bool) -> Iterator[str]:
+    """One line for each thing; `labels`: whether targets are classes."""
+    train, config = splits.train, settings.train
+    if hasattr(corpus, "tokens"):
+        if len(corpus.tokens) <= corpus.context:
+            yield f"the training text has {len(corpus.tokens)} tokens, no more than writer.context_length={corpus.context}"
+    elif len(train) < FEW:
+        yield f"only {len(train)} training example{'s' * (len(train) > 1)}: expect a model that has learned them by heart"
+    if not len(splits.valid):
+        last = "the last checkpoint is taken, and nothing stops training early"
+        yield f"there is no validation data: {last}; name data.valid, or set data.held_out"
+    if config.epochs and config.steps < HANDFUL:
+        yield f"train.epochs={config.epochs:g} of this data is {config.steps} updates only; raise it, or set train.steps"
+    if labels:
+        yield from _label_notes(splits, settings.writer)
+
+
+def _label_notes(splits: Splits, writer: Any) -> Iterator[str]:
+    counts = Counter(example.target for example in splits.train)
+    if len({example.target for example in splits.valid}) == 1:
+        only = f"all validation examples have the label {splits.valid[0].target!r}"
+        yield f"{only}: their scores tell little; name data.valid, or raise data.held_out"
+    treated = writer.class_weight != "none" or writer.balanced_batches
+    if max(counts.values()) >= UNEVEN * min(counts.values()) and len(splits.train) >= FEW and not treated:
+        shown = ", ".join(f"{label} {counts[label]:,}" for label in in_order(counts)[:SHOWN])
+        more = ", …" if len(counts) > SHOWN else ""
+        yield f"labels are uneven ({shown}{more}): consider writer.class_weight=balanced and writer.metric=macro_f1"
