@@ -28,8 +28,8 @@ def rollout(layers: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     return total[None].astype(np.float32)
 
 
-def gradient_x_input(output: Output, inputs: Tensor) -> Tensor:
-    """The gradient of a number that is computed from inputs, times the inputs."""
+def gradient_x_input(output: Output, inputs: Tensor, baseline: Tensor | None = None) -> Tensor:
+    """The gradient of a number that is computed from inputs, times the inputs; it knows no baseline."""
     return _gradient(output, inputs) * inputs
 
 
@@ -53,7 +53,7 @@ def _gradient(output: Output, inputs: Tensor) -> Tensor:
     return gradient
 
 
-METHODS: dict[str, Callable[[Output, Tensor], Tensor]] = {
+METHODS: dict[str, Callable[[Output, Tensor, Tensor | None], Tensor]] = {
     "gradient × input": gradient_x_input,
     "integrated gradients": integrated_gradients,
 }
@@ -72,8 +72,16 @@ class LogitSource:
             if not both and "attention_mask" in kwargs:
                 kwargs["attention_mask"] = torch.ones_like(ids)
         self._kwargs = kwargs
-        self._embedding = _embedding(model) if run.main is None or not run.main.is_floating_point() else None
+        self._ids: Any = kwargs.get("input_ids", run.main)
+        self._reading: nn.Module | None = None
+        self._embeddings: list[nn.Module] = []
+        if self._ids is None or not self._ids.is_floating_point():
+            self._embeddings = [part for part in model.modules() if isinstance(part, nn.Embedding)]
         self.values, self._logits = self._first()
+        self.baseline = torch.zeros_like(self.values)
+        if self._reading is not None and (token := _empty_token(run.tokenizer)) is not None:
+            with torch.no_grad():
+                self.baseline = self._reading(torch.full_like(self._ids, token))
 
     def _first(self) -> tuple[Tensor, Tensor]:
         """The vectors of the input, and the logits."""
@@ -86,8 +94,10 @@ class LogitSource:
         with torch.no_grad(), self._hooked(keep):
             logits = self._forward(None)
         values = kept[0] if kept else self._run.main
-        if values is None:
-            raise UsageError("attributions: expected a model with an embedding or an input of numbers, got neither")
+        if values is None or not values.is_floating_point():
+            raise UsageError(
+                "attributions: expected an nn.Embedding of the input's ids, or an input of numbers, got neither"
+            )
         return values, logits
 
     def targets(self) -> list[tuple[int | None, int]]:
@@ -118,7 +128,7 @@ class LogitSource:
 
     def _forward(self, values: Tensor | None) -> Tensor:
         args, kwargs = self._run.args, self._kwargs
-        if self._embedding is None and values is not None:
+        if not self._embeddings and values is not None:
             args = tuple(values if one is self._run.main else one for one in args)
             kwargs = {name: values if one is self._run.main else one for name, one in kwargs.items()}
         output = self._model(*args, **kwargs)
@@ -130,27 +140,25 @@ class LogitSource:
 
     @contextmanager
     def _hooked(self, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-        """The first output of the embedding is changed."""
-        if self._embedding is None:
-            yield
-            return
+        """The embedding of the input's ids is changed: the first, where a writer embeds the same."""
         calls: list[int] = []
 
-        def hook(module: nn.Module, args: object, output: Tensor) -> Tensor:
-            calls.append(1)  # a writer may share the embedding of the reader, and comes second
-            return change(output) if len(calls) == 1 else output
+        def hook(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
+            if calls or not args or args[0].shape != self._ids.shape or not torch.equal(args[0], self._ids):
+                return output
+            calls.append(1)
+            self._reading = module
+            return change(output)
 
-        handle = self._embedding.register_forward_hook(hook)
+        handles = [embedding.register_forward_hook(hook) for embedding in self._embeddings]
         try:
             yield
         finally:
-            handle.remove()
+            for handle in handles:
+                handle.remove()
 
 
-def _embedding(model: Any) -> nn.Module:
-    """The embedding of the input's tokens."""
-    own = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
-    found = own if own is not None else next((part for part in model.modules() if isinstance(part, nn.Embedding)), None)
-    if not isinstance(found, nn.Module):
-        raise UsageError(f"attributions: expected a model with an embedding, got {type(model).__name__}, which has none")
-    return found
+def _empty_token(tokenizer: Any) -> int | None:
+    """The token that says least: what integrated gradients start from. From zeros they cannot where vectors are normed."""
+    names = ("pad_token_id", "mask_token_id", "unk_token_id", "eos_token_id")
+    return next((number for name in names if (number := getattr(tokenizer, name, None)) is not None), None)

@@ -10,6 +10,7 @@ no bit of its output changes; kept are queries, keys and masks, by reference.
 """
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -39,7 +40,7 @@ def looking(model: nn.Module) -> Iterator[Looks]:
 
     Warns once, at the end, of modules that ran and whose attention could not be seen.
     """
-    with looking_at_own(model) as looks:
+    with _quiet(model), looking_at_own(model) as looks:
         recorder = _Recorder(model, looks)
         handles = [
             register_module_forward_pre_hook(recorder.enter),
@@ -54,6 +55,17 @@ def looking(model: nn.Module) -> Iterator[Looks]:
                 handle.remove()
                 _global_forward_hooks_with_kwargs.pop(handle.id, None)  # which torch leaves behind
     warn_of_unseen(model, looks, recorder.ran)
+
+
+@contextmanager
+def _quiet(model: nn.Module) -> Iterator[None]:
+    """Without torch's remark that a compiled module calls global hooks twice: ours do not mind."""
+    if not any(map(is_compiled, model.modules())):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Using `torch.compile")
+        yield
 
 
 class _Recorder(TorchFunctionMode):
@@ -91,14 +103,15 @@ class _Recorder(TorchFunctionMode):
         elif _get_current_function_mode_stack() == [self]:  # with others there, the fast path is closed anyway
             self.rest()
 
-    def leave(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        """A module ends."""
+    def leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+        """A module ends: with keywords and an output; or by an error, of which torch tells no keywords."""
         if torch.compiler.is_compiling() or id(module) not in self._names:
             return
         (self.watch if self._before.pop() else self.rest)()
         name = self._names[id(module)]
-        if output is None or not is_fast(module):
+        if len(rest) != 2 or not is_fast(module):
             return
+        kwargs = rest[0]
         if isinstance(module, nn.MultiheadAttention):
             self._keep(of_multihead(module, *args, **kwargs), name)
         elif isinstance(module, nn.TransformerEncoderLayer):

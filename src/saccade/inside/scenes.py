@@ -198,7 +198,7 @@ class _Scene:
         rows, labels = [], []
         for place, target in source.targets():
             logit = functools.partial(source.logit, place=place, target=target)
-            rows.append(self._by_place(METHODS[method](logit, source.values)))
+            rows.append(self._by_place(METHODS[method](logit, source.values, source.baseline)))
             labels.append(source.label(target))
         queries = "output" if self.run.path else "prediction"
         self.axes.setdefault(queries, Axis("outputs", labels))

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 SAYS_ATTENTION = re.compile(r"attention|attn(?![a-z])", re.IGNORECASE)
+SERVES = re.compile(r"linear|conv|norm|drop|embed|output|proj|identity", re.IGNORECASE)
 NAMED = 3  # modules that a warning names
 
 
@@ -17,39 +18,44 @@ def is_compiled(module: nn.Module) -> bool:
 
 
 def warn_of_unseen(model: nn.Module, seen: Iterable[str], ran: Collection[str]) -> None:
-    """One warning if modules attended and nothing was seen of it, or if there was nothing to see."""
-    modules = dict(model.named_modules())
-    seen = list(seen)
+    """One warning, at the user's line, if modules attended and nothing was seen of it, or if there was nothing to see."""
+    text = _text(model, list(seen), ran)
+    if text:
+        warnings.warn(text, stacklevel=4)  # behind this: looking, and the end of its block in contextlib
+
+
+def _text(model: nn.Module, seen: list[str], ran: Collection[str]) -> str:
+    modules, own = dict(model.named_modules()), type(model).__name__
     compiled = [name for name, part in modules.items() if is_compiled(part)]
     if compiled:
-        _warn(compiled, modules, "compiled by torch.compile, which runs a graph of its own; look into the module itself")
-        return
-    unseen = [name for name in _attentions(modules, ran) if not any(_inside(name, one) for one in seen)]
-    unseen = [name for name in unseen if not any(other != name and _inside(name, other) for other in unseen)]
+        return _named(compiled, modules, "compiled by torch.compile, which runs a graph of its own; look into it uncompiled")
+    unseen = _unseen(modules, seen, ran)
     if unseen:
-        _warn(unseen, modules, _reason(modules[unseen[0]]))
-    elif not seen and not ran:
-        _say(f"{type(model).__name__} was not called inside the block, so there is nothing to see")
-    elif not seen:
-        _say(f"{type(model).__name__} ran, and no attention was seen in it; none of its modules is named so, either")
+        return _named(unseen, modules, _reason(modules[unseen[0]]))
+    if seen:
+        return ""
+    if not ran:
+        return f"{own} was not called inside the block, so there is nothing to see"
+    return f"{own} ran, and no attention was seen in it; none of its modules is named so, either"
 
 
-def _attentions(modules: dict[str, nn.Module], ran: Collection[str]) -> Iterable[str]:
-    """Modules that ran and whose class or own name says attention, but for those beside the attention of their parent."""
-    for name, module in modules.items():
-        own = type(module)
-        basic = own.__module__.startswith("torch.nn.") or (next(module.children(), None) is None and _is_layer(module))
-        if (
-            name in ran
-            and not basic
-            and (SAYS_ATTENTION.search(own.__name__) or SAYS_ATTENTION.search(name.rpartition(".")[2]))
-        ):
-            yield name
+def _unseen(modules: dict[str, nn.Module], seen: list[str], ran: Collection[str]) -> list[str]:
+    """The innermost modules that say attention, ran, and showed none; but not what serves one that did."""
+    named = [name for name in modules if name in ran and _says_attention(name, modules[name])]
+    silent = [name for name in named if not any(_inside(name, one) for one in seen)]
+    served = [name for name in named if name and name not in silent]
+    silent = [name for name in silent if not any(_inside(outer, name) for outer in served)]
+    return [name for name in silent if not any(other != name and _inside(name, other) for other in silent)]
 
 
-def _is_layer(module: nn.Module) -> bool:
-    """Projections, norms and dropout carry the name of the attention they serve."""
-    return bool(re.search(r"linear|conv|norm|drop|embed|output|proj|identity", type(module).__name__, re.IGNORECASE))
+def _says_attention(name: str, module: nn.Module) -> bool:
+    """By its class, or by its own name, which projections, norms and dropout share with the attention they serve."""
+    kind = type(module)
+    if kind.__module__.startswith("torch.nn."):
+        return False
+    if SAYS_ATTENTION.search(kind.__name__):
+        return True
+    return bool(SAYS_ATTENTION.search(name.rpartition(".")[2])) and not SERVES.search(kind.__name__)
 
 
 def _inside(outer: str, inner: str) -> bool:
@@ -66,11 +72,7 @@ def _reason(module: nn.Module) -> str:
     )
 
 
-def _warn(names: list[str], modules: dict[str, nn.Module], reason: str) -> None:
+def _named(names: list[str], modules: dict[str, nn.Module], reason: str) -> str:
     shown = ", ".join(f"{name or 'the model'!r} ({type(modules[name]).__name__})" for name in names[:NAMED])
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    _say(f"attention that cannot be seen in {shown}{more}: {reason}")
-
-
-def _say(text: str) -> None:
-    warnings.warn(text, stacklevel=5)
+    return f"attention that cannot be seen in {shown}{more}: {reason}"

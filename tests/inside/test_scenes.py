@@ -1,0 +1,152 @@
+"""A look into any model: looks that say what they are, between places that are named, of what was read and written."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import saccade
+from saccade.errors import UnknownName, UsageError
+from saccade.inside.attribution import LogitSource
+from saccade.inside.runs import ModelRun
+
+from .families import LAYERS, TEXT, inputs, model, tokenizer
+
+PAIR = [f"{kind}, layer {number}" for number in (1, 2) for kind in ("decoder self-attention", "cross-attention")]
+
+
+def test_a_text_that_is_read() -> None:
+    own = model("bert")
+    shown = saccade.look(own, tokenizer(), TEXT, rollout=True)
+    assert shown.looks == ["self-attention, layer 1", "self-attention, layer 2", "attention rollout"]
+    (scene,) = shown.scenes
+    assert list(scene.axes["input"].labels) == TEXT.split()
+    ids = torch.tensor([tokenizer()(TEXT)["input_ids"]])
+    with torch.no_grad():
+        expected = model("bert", "eager")(ids, output_attentions=True).attentions
+    assert np.allclose(shown.weights("self-attention, layer 2", head=3), expected[1][0, 3], atol=1e-5)
+    assert [look.kind for look in scene.looks] == ["attention", "attention", "rollout"]
+    assert "the" in str(shown)
+    assert "<iframe" in shown._repr_html_()
+
+
+def test_several_texts_and_chosen_layers() -> None:
+    shown = saccade.look(model("bert"), tokenizer(), [TEXT, ("the cat", "the mat")], layers=[2])
+    assert shown.looks == ["self-attention, layer 2"]
+    assert [scene.title for scene in shown.scenes] == [TEXT, "the cat / the mat"]
+    assert list(shown.scenes[1].axes["input"].labels) == ["the", "cat", "the", "mat"]
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("name", ["gpt2", "mistral"])
+def test_a_text_that_is_written(name: str, beams: int) -> None:
+    """A row for each token written, equal to that of the whole text read at once, and its probability."""
+    own = model(name)
+    shown = saccade.look(own, tokenizer(), TEXT, max_new_tokens=4, num_beams=beams)
+    (scene,) = shown.scenes
+    assert shown.looks == ["self-attention, layer 1", "self-attention, layer 2"]
+    output, written = scene.axes["output"], scene.axes["written"]
+    assert len(output.labels) == 4
+    assert list(written.labels) == [*TEXT.split(), *output.labels[:-1]]
+    ids = torch.tensor([tokenizer().convert_tokens_to_ids(list(written.labels))])
+    with torch.no_grad():
+        whole = model(name, "eager")(ids, output_attentions=True)
+    assert np.allclose(scene.looks[1].weights, whole.attentions[1][0, :, -4:], atol=1e-5)
+    tokens = tokenizer().convert_tokens_to_ids(list(output.labels))
+    chances = whole.logits[0, -4:].softmax(-1)[torch.arange(4), tokens]
+    assert output.probabilities is not None
+    assert np.allclose(output.probabilities, chances, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["t5", "bart"])
+def test_a_model_that_reads_and_writes(name: str) -> None:
+    shown = saccade.look(model(name), tokenizer(), TEXT, max_new_tokens=3)
+    (scene,) = shown.scenes
+    encoder = [f"encoder self-attention, layer {number + 1}" for number in range(LAYERS)]
+    assert shown.looks == [*encoder, *PAIR]
+    sides = {look.name: (look.queries, look.keys, look.weights.shape) for look in scene.looks}
+    assert sides["encoder self-attention, layer 1"] == ("input", "input", (4, 6, 6))
+    assert sides["decoder self-attention, layer 1"] == ("output", "written", (4, 3, 3))
+    assert sides["cross-attention, layer 2"] == ("output", "input", (4, 3, 6))
+    assert all(np.allclose(look.weights.sum(-1), 1, atol=1e-5) for look in scene.looks)
+    given = saccade.look(model(name), tokenizer(), TEXT, target="the cat")
+    assert given.looks == shown.looks
+    assert list(given.scenes[0].axes["written"].labels)[1:] == ["the"]
+
+
+def test_a_picture() -> None:
+    """The class token asks, the patches of the picture are looked at."""
+    pixels = {"pixel_values": inputs("vit")["pixel_values"][:1]}
+    shown = saccade.look(model("vit"), pixels, attributions=["gradient × input"], rollout=True)
+    (scene,) = shown.scenes
+    assert (scene.axes["picture"].grid, list(scene.axes["class token"].labels)) == ((4, 4), ["[CLS]"])
+    with torch.no_grad():
+        expected = model("vit", "eager")(**pixels, output_attentions=True).attentions
+    assert np.allclose(scene.looks[0].weights, expected[0][0, :, :1, 1:], atol=1e-5)
+    assert scene.looks[-1].kind == "attribution"
+    assert (scene.looks[-1].queries, scene.looks[-1].keys) == ("prediction", "picture")
+
+
+def test_sound() -> None:
+    features = {"input_features": inputs("whisper")["input_features"][:1]}
+    shown = saccade.look(model("whisper"), features, max_new_tokens=3)
+    (scene,) = shown.scenes
+    assert list(scene.axes["input"].labels)[:2] == ["0.00 s", "0.02 s"]
+    assert "cross-attention, layer 2" in shown.looks
+    look = next(look for look in scene.looks if look.name == "cross-attention, layer 2")
+    assert look.weights.shape == (4, 3, 20)
+
+
+def test_any_torch_model() -> None:
+    own = nn.Transformer(16, 4, 1, 1, 32, batch_first=True)
+    shown = saccade.look(own, (torch.randn(1, 3, 16), torch.randn(1, 2, 16)), labels={"input": "abc", "output": ["x", "y"]})
+    assert own.training, "the model is as it was"
+    assert shown.looks == ["encoder self-attention, layer 1", "decoder self-attention, layer 1", "cross-attention, layer 1"]
+    assert (list(shown.scenes[0].axes["input"].labels), list(shown.scenes[0].axes["output"].labels)) == (
+        ["a", "b", "c"],
+        ["x", "y"],
+    )
+    unnamed = saccade.look(nn.TransformerEncoderLayer(16, 4, 32), torch.randn(5, 16))
+    assert list(unnamed.scenes[0].axes["input"].labels) == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
+def test_what_moved_the_output_is_complete_and_no_attention(name: str) -> None:
+    methods = ["gradient × input", "integrated gradients"]
+    writes = None if name == "bert" else 2
+    shown = saccade.look(model(name), tokenizer(), TEXT, max_new_tokens=writes, attributions=methods)
+    (scene,) = shown.scenes
+    moved = scene.looks[-2:]
+    assert [look.name for look in moved] == [f"what moved the output: {method}" for method in methods]
+    assert all(look.kind == "attribution" for look in moved)
+    assert [look.kind for look in scene.looks[:-2]] == ["attention"] * len(scene.looks[:-2])
+    source = LogitSource(model(name), _run(name, scene))
+    for row, (place, target) in enumerate(source.targets()):
+        change = source.logit(source.values, place, target) - source.logit(source.baseline, place, target)
+        assert moved[1].weights[0, row].sum() == pytest.approx(change.item(), abs=2e-3)
+
+
+def _run(name: str, scene: saccade.view.trace.Scene) -> ModelRun:
+    """The run that a scene shows, made again."""
+    ids = torch.tensor([tokenizer()(TEXT)["input_ids"]])
+    run = ModelRun("", (), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, tokenizer=tokenizer())
+    if name != "bert":
+        run.written = tokenizer().convert_tokens_to_ids(list(scene.axes["output"].labels))
+        run.prompt = [0] if name == "t5" else ids[0].tolist()
+        run.path = [0] * len(run.written)
+    return run
+
+
+def test_what_cannot_be_shown_is_told() -> None:
+    with pytest.raises(UsageError, match="expected a tokenizer or processor before a text"):
+        saccade.look(model("bert"), torch.zeros(1, 3), TEXT)
+    with pytest.raises(UsageError, match="expected a text, a picture or sound"):
+        saccade.look(model("bert"), tokenizer())
+    with pytest.raises(UnknownName, match="did you mean 'integrated gradients'"):
+        saccade.look(model("bert"), tokenizer(), TEXT, attributions=["integrated gradient"])
+    with pytest.raises(UsageError, match="leave out max_new_tokens"):
+        saccade.look(model("gpt2"), tokenizer(), TEXT, max_new_tokens=2, rollout=True)
+    with pytest.raises(UsageError, match="expected a model that gives logits"):
+        saccade.look(model("bert").bert, tokenizer(), TEXT, attributions=["gradient × input"])
+    with pytest.warns(UserWarning, match="no attention"), pytest.raises(UsageError, match="expected a model that attends"):
+        saccade.look(nn.Linear(3, 3), torch.zeros(2, 3))
