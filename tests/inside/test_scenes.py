@@ -122,8 +122,9 @@ def test_what_moved_the_output_is_complete_and_no_attention(name: str) -> None:
     assert [look.kind for look in scene.looks[:-2]] == ["attention"] * len(scene.looks[:-2])
     source = LogitSource(model(name), _run(name, scene))
     for row, (place, target) in enumerate(source.targets()):
-        change = source.logit(source.values, place, target) - source.logit(source.baseline, place, target)
-        assert moved[1].weights[0, row].sum() == pytest.approx(change.item(), abs=2e-3)
+        change = source.change(place, target)
+        assert moved[1].weights[0, row].sum() == pytest.approx(change, abs=4e-3)
+    assert 0 < float(scene.notes["integrated gradients, error of the sum"]) < 4e-3
 
 
 def _run(name: str, scene: saccade.view.trace.Scene) -> ModelRun:

@@ -33,7 +33,7 @@ def gradient_x_input(output: Output, inputs: Tensor, baseline: Tensor | None = N
     return _gradient(output, inputs) * inputs
 
 
-def integrated_gradients(output: Output, inputs: Tensor, baseline: Tensor | None = None, steps: int = 32) -> Tensor:
+def integrated_gradients(output: Output, inputs: Tensor, baseline: Tensor | None = None, steps: int = 64) -> Tensor:
     """The mean gradient on the straight way from the baseline (zeros), times the way; sums to what the output changes by.
 
     The mean is Gauss and Legendre's: few steps are enough for a smooth way.
@@ -119,6 +119,11 @@ class LogitSource:
             return str(named.get(target, target))
         tokenizer = self._run.tokenizer
         return str(target) if tokenizer is None else token_axis(tokenizer, [target]).labels[0]
+
+    def change(self, place: int | None, target: int) -> float:
+        """What the logit changes by from the baseline: what integrated gradients add up to."""
+        with torch.no_grad():
+            return float(self.logit(self.values, place, target) - self.logit(self.baseline, place, target))
 
     def logit(self, values: Tensor, place: int | None, target: int) -> Tensor:
         """The logit as a function of the vectors."""

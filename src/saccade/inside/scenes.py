@@ -195,11 +195,14 @@ class _Scene:
     def attribution(self, model: nn.Module, method: str) -> None:
         """What moved the logit of the class, or of each token that was written or comes next, through each place."""
         source = LogitSource(model, self.run)
-        rows, labels = [], []
+        rows, labels, gaps = [], [], []
         for place, target in source.targets():
             logit = functools.partial(source.logit, place=place, target=target)
             rows.append(self._by_place(METHODS[method](logit, source.values, source.baseline)))
             labels.append(source.label(target))
+            gaps.append(abs(rows[-1].sum().item() - source.change(place, target)))
+        if method == "integrated gradients":
+            self.run.notes["integrated gradients, error of the sum"] = max(gaps)
         queries = "output" if self.run.path else "prediction"
         self.axes.setdefault(queries, Axis("outputs", labels))
         weights = torch.stack(rows)[None].float().cpu().numpy()
