@@ -138,7 +138,8 @@ def main() -> None:
         text = ", ".join(f"{key} {size:.0f} MB" for key, size in extra.items())
         for peer in ("output_attentions", "without looking"):
             report.value(f"{case}, memory", peer, extra[peer] / extra["ours"], text)
-    page(report, *made["bert"], rounds)
+    fused, eager = made["bert"]
+    page(report, fused, eager, rounds)
     report.close(chosen.json)
 
 
