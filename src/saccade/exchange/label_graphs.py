@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from saccade.attention import allow, lengths
 from saccade.attention.live import live
 from saccade.data.examples import Bag, Picture
+from saccade.exchange import families
 from saccade.layers.recurrent import Recurrent
 from saccade.trained import TrainedModel
 
 SOFTMAX = {"model.normalize": ("softmax",)}
-NEEDS = {
+NEEDS: families.Needs = {
     "atae_lstm": SOFTMAX,
     "attention_mil": {**SOFTMAX, "model.pool": ("attention", "gated", "mean")},
     "bag_of_words": {},
@@ -84,6 +85,8 @@ class RecurrentNode(nn.Module):
 class LabelGraph(nn.Module):
     """The output of a system from the tensors of its input, by their names."""
 
+    model: Any
+
     def __init__(self, model: nn.Module, sample: Any, names: list[str]) -> None:
         super().__init__()
         self.model, self.sample, self.names = model, sample, names
@@ -122,7 +125,7 @@ def graph(model: TrainedModel) -> tuple[nn.Module, Given, str]:
     sample = _sample(model)
     names = [field.name for field in fields(sample) if field.name in AXES and getattr(sample, field.name) is not None]
     axes = {name: torch.export.Dim(name, min=2) for own in AXES.values() for name in own}
-    given = {name: (getattr(sample, name), {i: axes[axis] for i, axis in enumerate(AXES[name])}) for name in names}
+    given: Given = {name: (getattr(sample, name), {i: axes[axis] for i, axis in enumerate(AXES[name])}) for name in names}
     return LabelGraph(module, sample, names), given, "logits" if hasattr(module, "logits") else "numbers"
 
 
@@ -165,8 +168,9 @@ def _sample(model: TrainedModel) -> Any:
 
 def repeat_interleave(repeats: Any, output_size: Any = None) -> Any:
     """For each item its bag, by how many ends of bags lie before it: onnxscript's own form takes no `output_size`."""
-    from onnxscript import opset18 as op
+    import onnxscript
 
+    op: Any = onnxscript.opset18  # whose types are narrower than what it takes
     first, last = op.Constant(value_ints=[0]), op.Constant(value_ints=[1])
     ends = op.Unsqueeze(op.CumSum(repeats, op.Constant(value_int=0)), first)
     count = op.ReduceSum(repeats, keepdims=0)
