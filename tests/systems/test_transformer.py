@@ -92,6 +92,8 @@ def test_weights_are_made_of_layers_embeddings_and_norms() -> None:
     layers = 2 * encoder + 3 * decoder
     assert weights(config, V) == layers + 2 * norm + V * D
     assert weights(replace(config, final_norm="none"), V) == layers + V * D
+    assert weights(replace(config, final_norm="auto"), V) == layers + V * D
+    assert weights(replace(config, final_norm="auto", norm="pre"), V) == layers + 2 * norm + V * D
     assert weights(replace(config, embeddings="output"), V) == layers + 2 * norm + 2 * V * D
     assert weights(replace(config, embeddings="separate"), V) == layers + 2 * norm + 3 * V * D
     assert weights(replace(config, positions="learned", max_positions=7), V) == layers + 2 * norm + V * D + 7 * D

@@ -330,7 +330,11 @@ def export(
     kind: Annotated[str, Option("--format", help="marian (transformers), ct2 (CTranslate2) or onnx.")],
     which: Which = None,
 ) -> None:
-    """Write a Transformer for another runtime: saccade export runs/multi30k-de-en fast --format ct2."""
+    """Write a run for another runtime: saccade export runs/multi30k-de-en fast --format ct2.
+
+    saccade config RUN says which formats its settings allow: all of them for a Transformer as it is by default, onnx for
+    systems that label.
+    """
     call("exchanging.export", locals())
 
 

@@ -1,10 +1,10 @@
-"""Writes a run as ONNX: `encoder.onnx` reads once, `decoder.onnx` gives the logits of the next token as often as asked.
+"""Writes a run as ONNX. Of a Transformer `encoder.onnx` reads once, `decoder.onnx` gives the logits of the next token:
 
     encoder: source (B, K), lengths (B) -> memory (B, K, D)
     decoder: written (B, T), memory (B, K, D), lengths (B) -> logits (B, V)
 
 Both are traces of the model itself. `written` begins with the start; all integers are 64 bits wide. `saccade.json` holds
-vocabularies and special ids.
+vocabularies and special ids. Systems that label or count are one graph, `model.onnx` (`label_graphs.py`).
 """
 
 import contextlib
@@ -22,12 +22,12 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.tokenizers import Tokenizer
-from saccade.exchange import families
+from saccade.exchange import families, label_graphs
 from saccade.layers.position_embeddings import Learned
 from saccade.systems.transformer import Model
 from saccade.trained import TrainedModel
 
-NEEDS = {"transformer": families.PLAIN_ATTENTION}
+NEEDS: families.Needs = {"transformer": families.PLAIN_ATTENTION, **label_graphs.NEEDS}
 MODULES, EXTRA = ("onnx", "onnxscript"), "onnx"
 OPSET = 18
 
@@ -57,7 +57,19 @@ class DecoderGraph(nn.Module):
 
 
 def write(model: TrainedModel, out: Path) -> None:
-    """Both graphs, and what is needed to use them."""
+    """The graph or graphs of a run, and what is needed to use them."""
+    if model.system == "transformer":
+        _write_translator(model, out)
+        return
+    part, given, output = label_graphs.graph(model)
+    with _quietly():
+        _save(part, given, output, out / "model.onnx")
+    model.task.save(out)  # the tokenizer, the scale, the labels
+    _write_facts({"opset": OPSET, "system": model.system, "inputs": list(given), "output": output}, out)
+
+
+def _write_translator(model: TrainedModel, out: Path) -> None:
+    """Encoder and decoder."""
     task, settings = model.task, model.run.settings
     assert isinstance(model.module, Model)
     assert settings.search is not None
@@ -83,6 +95,10 @@ def write(model: TrainedModel, out: Path) -> None:
         "source": vocabulary_facts(source),
         "target": vocabulary_facts(target),
     }
+    _write_facts(facts, out)
+
+
+def _write_facts(facts: Mapping[str, Any], out: Path) -> None:
     (out / "saccade.json").write_text(json.dumps(facts, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -102,15 +118,17 @@ def vocabulary_facts(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _save(part: nn.Module, given: Mapping[str, tuple[Tensor, Mapping[int, Any]]], output: str, path: Path) -> None:
+    shapes = tuple(shape for _, shape in given.values())
     torch.onnx.export(
         part.eval(),
         tuple(tensor for tensor, _ in given.values()),
         path,
         input_names=list(given),
         output_names=[output],
-        dynamic_shapes=tuple(shape for _, shape in given.values()),
+        dynamic_shapes=(shapes,) if isinstance(part, label_graphs.LabelGraph) else shapes,  # which takes *tensors
         opset_version=OPSET,
         dynamo=True,
+        custom_translation_table={torch.ops.aten.repeat_interleave.Tensor: label_graphs.repeat_interleave},
         external_data=False,
         verbose=False,
     )

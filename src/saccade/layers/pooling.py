@@ -12,7 +12,7 @@ from saccade.attention import Mask, Perceptron, attend, attend_edges, bags, make
 
 def mean(x: Float[Tensor, "B K D"], mask: Mask | None = None) -> Float[Tensor, "B D"]:
     """All alike: attention with a constant score."""
-    return attend(x.new_zeros(len(x), 1, x.shape[-1]), x, x, score="constant", mask=mask).context[:, 0]
+    return attend(x.new_zeros(x.shape[0], 1, x.shape[-1]), x, x, score="constant", mask=mask).context[:, 0]
 
 
 class MeanPool(nn.Module):
@@ -40,7 +40,7 @@ class AttentionPool(nn.Module):
     def forward(
         self, x: Float[Tensor, "B K D"], mask: Mask | None = None, query: Float[Tensor, "B D"] | None = None
     ) -> Float[Tensor, "B D"]:
-        queries = self.query.expand(len(x), -1) if query is None else query
+        queries = self.query.expand(x.shape[0], -1) if query is None else query
         return attend(queries[:, None], x, x, score=self.score, mask=mask, normalize=self.normalize).context[:, 0]
 
 
@@ -61,8 +61,8 @@ class BagAttention(nn.Module):
         return torch.tanh(self.key_map(x))
 
     def forward(self, x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
-        queries = self.query.expand(len(sizes), -1)
-        return attend_edges(queries, self.keys(x), x, bags(sizes, len(x)), score="dot", normalize=self.normalize).context
+        queries = self.query.expand(sizes.shape[0], -1)
+        return attend_edges(queries, self.keys(x), x, bags(sizes, x.shape[0]), score="dot", normalize=self.normalize).context
 
 
 class GatedBagAttention(BagAttention):
@@ -78,13 +78,13 @@ class GatedBagAttention(BagAttention):
 
 def bag_means(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
     """All items of a bag alike: attention with a constant score."""
-    return attend_edges(x.new_zeros(len(sizes), x.shape[-1]), x, x, bags(sizes, len(x)), score="constant").context
+    return attend_edges(x.new_zeros(sizes.shape[0], x.shape[-1]), x, x, bags(sizes, x.shape[0]), score="constant").context
 
 
 def bag_sums(x: Float[Tensor, "N D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
     """The same without a normalizer: each item counts 1, and an empty bag gives zeros."""
     return attend_edges(
-        x.new_zeros(len(sizes), 1), x[:, :1].detach(), x, bags(sizes, len(x)), score="constant", normalize="none"
+        x.new_zeros(sizes.shape[0], 1), x[:, :1].detach(), x, bags(sizes, x.shape[0]), score="constant", normalize="none"
     ).context
 
 

@@ -1,0 +1,178 @@
+"""Systems that label or count, as one graph each that ONNX can say: the tensors of an input in, logits or numbers out."""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from saccade.attention import allow, lengths
+from saccade.attention.live import live
+from saccade.data.examples import Bag, Picture
+from saccade.exchange import families
+from saccade.layers.recurrent import Recurrent
+from saccade.trained import TrainedModel
+
+SOFTMAX = {"model.normalize": ("softmax",)}
+NEEDS: families.Needs = {
+    "atae_lstm": SOFTMAX,
+    "attention_mil": {**SOFTMAX, "model.pool": ("attention", "gated", "mean")},
+    "bag_of_words": {},
+    "deep_sets": {"model.pool": ("sum", "mean")},
+    "document_attention": SOFTMAX,
+    "gat": {},
+    "han": SOFTMAX,
+    "se_resnet": {},
+}
+# Axes of the tensors of an input; what is not named here has a fixed size.
+AXES = {
+    "tokens": ("batch", "words"),
+    "lengths": ("batch",),
+    "spelling": ("batch", "words", "pieces"),
+    "aspect": ("batch", "aspect_words"),
+    "aspect_lengths": ("batch",),
+    "aspect_spelling": ("batch", "aspect_words", "aspect_pieces"),
+    "distance": ("batch", "words"),
+    "items": ("items",),
+    "sizes": ("batch",),
+    "pixels": ("batch",),
+    "nodes": ("batch",),
+}
+GATES = {"gru": (1, 0, 2), "lstm": (0, 3, 1, 2)}  # ours, which are torch's, in ONNX's order
+TEXTS = ("word or words in other texts", "some more words", "any words as well")  # only their sizes are seen
+Given = dict[str, tuple[Tensor, Mapping[int, Any]]]
+
+
+class RecurrentNode(nn.Module):
+    """One direction of one layer as ONNX's own operator: a trace of our loop would have as many steps as its sample.
+
+    Shapes: x (T, B, width), live (T, B) -> states (T, B, hidden)
+    """
+
+    input_weight: Tensor
+    state_weight: Tensor
+    bias: Tensor
+
+    def __init__(self, layer: Recurrent) -> None:
+        super().__init__()
+        self.operator, self.hidden, self.backwards = layer.cell.name.upper(), layer.hidden, layer.backwards
+
+        def ordered(tensor: Tensor) -> Tensor:
+            parts = tensor.detach().split(layer.hidden)
+            return torch.cat([parts[gate] for gate in GATES[layer.cell.name]])
+
+        self.register_buffer("input_weight", ordered(layer.input_weight)[None])
+        self.register_buffer("state_weight", ordered(layer.state_weight)[None])
+        self.register_buffer("bias", torch.cat((ordered(layer.input_bias), ordered(layer.state_bias)))[None])
+
+    def forward(self, x: Tensor, live: Tensor) -> Tensor:
+        (T, B), sizes = live.shape, live.sum(0)
+        words: dict[str, Any] = {"hidden_size": self.hidden, "direction": "reverse" if self.backwards else "forward"}
+        if self.operator == "GRU":
+            words["linear_before_reset"] = 1
+        given = (x, self.input_weight, self.state_weight, self.bias, sizes.to(torch.int32))
+        shape = (T, 1, B, self.hidden)
+        states: Tensor = torch.onnx.ops.symbolic(self.operator, given, words, dtype=x.dtype, shape=shape, version=14)[:, 0]
+        if self.backwards:
+            return states
+        last = states.gather(0, (sizes - 1).clamp(min=0)[None, :, None].expand(1, B, self.hidden))
+        return torch.where(live[..., None], states, last)  # a row keeps its state where it is not live
+
+
+class LabelGraph(nn.Module):
+    """The output of a system from the tensors of its input, by their names."""
+
+    model: Any
+
+    def __init__(self, model: nn.Module, sample: Any, names: list[str]) -> None:
+        super().__init__()
+        self.model, self.sample, self.names = model, sample, names
+
+    def forward(self, *tensors: Tensor) -> Tensor:
+        input = replace(self.sample, **dict(zip(self.names, tensors, strict=True)))
+        output: Tensor = self.model.logits(input) if hasattr(self.model, "logits") else self.model.numbers(input)
+        return output
+
+
+class DocumentGraph(nn.Module):
+    """That of `han`, which reads sentences of like length together: here all of a rectangle, a sentence a row.
+
+    Shapes: tokens (B, S, K), lengths (B, S) -> logits (B, labels)
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor, sizes: Tensor) -> Tensor:
+        own, there = sizes.flatten(), sizes > 0
+        words = self.model.embedding(tokens.flatten(0, 1))
+        sentences = self.model.words(words, live(own, tokens.shape[2]), lengths(own))
+        documents = self.model.sentences(sentences.view(*tokens.shape[:2], -1), there, allow(there[:, None]))
+        logits: Tensor = self.model.output(documents)
+        return logits
+
+
+def graph(model: TrainedModel) -> tuple[nn.Module, Given, str]:
+    """What is traced, its inputs by name with those of their axes that may be of any size, and the name of the output."""
+    module = copy.deepcopy(model.module).cpu().eval()
+    _replace_recurrent(module)
+    if model.system == "han":
+        return DocumentGraph(module), _document(), "logits"
+    sample = _sample(model)
+    names = [field.name for field in fields(sample) if field.name in AXES and getattr(sample, field.name) is not None]
+    axes = {name: torch.export.Dim(name, min=2) for own in AXES.values() for name in own}
+    given: Given = {name: (getattr(sample, name), {i: axes[axis] for i, axis in enumerate(AXES[name])}) for name in names}
+    return LabelGraph(module, sample, names), given, "logits" if hasattr(module, "logits") else "numbers"
+
+
+def _document() -> Given:
+    batch, sentences, words = (torch.export.Dim(name, min=2) for name in ("batch", "sentences", "words"))
+    sizes = torch.tensor([[4, 2, 3], [3, 0, 0]])
+    rows = {0: batch, 1: sentences}
+    return {"tokens": (torch.zeros(2, 3, 4, dtype=torch.long), {**rows, 2: words}), "lengths": (sizes, rows)}
+
+
+def _replace_recurrent(module: nn.Module) -> None:
+    for name, part in module.named_children():
+        if isinstance(part, Recurrent):
+            setattr(module, name, RecurrentNode(part))
+        else:
+            _replace_recurrent(part)
+
+
+def _sample(model: TrainedModel) -> Any:
+    """An input of this system, made of nothing: no size of it is 1, and no two are equal that may differ."""
+    reader, sizes = model.task.reader, model.task.sizes()
+    shape = sizes.get("shape") or ()
+    if model.system == "gat":
+        whole = reader.encode([0, 1, 2]).batch(range(3))
+        dense = whole.features if whole.features.layout == torch.strided else whole.features.to_dense()
+        return replace(whole, features=dense)
+    made: dict[type, Callable[[], list[Any]]] = {
+        Picture: lambda: [Picture(np.zeros((sizes["height"], sizes["width"], sizes["channels"]), np.uint8))] * 3,
+        Bag: lambda: [Bag(np.zeros((size, *shape), np.float32)) for size in (5, 2, 4)],
+    }
+    kind = Picture if "height" in sizes else Bag if shape else str
+    inputs = made[kind]() if kind in made else list(TEXTS)
+    if model.system == "atae_lstm":
+        inputs = [f"{text} | {aspect}" for text, aspect in zip(TEXTS, ("a b", "a b c d", "b"), strict=True)]
+    sample = reader.encode(inputs).batch(range(3))
+    # Of words that nobody knows there are no letters.
+    spelled = {name: getattr(sample, name, None) for name in ("spelling", "aspect_spelling")}
+    return replace(sample, **{name: one.new_zeros(*one.shape[:2], 3) for name, one in spelled.items() if one is not None})
+
+
+def repeat_interleave(repeats: Any, output_size: Any = None) -> Any:
+    """For each item its bag, by how many ends of bags lie before it: onnxscript's own form takes no `output_size`."""
+    import onnxscript
+
+    op: Any = onnxscript.opset18  # whose types are narrower than what it takes
+    first, last = op.Constant(value_ints=[0]), op.Constant(value_ints=[1])
+    ends = op.Unsqueeze(op.CumSum(repeats, op.Constant(value_int=0)), first)
+    count = op.ReduceSum(repeats, keepdims=0)
+    items = op.Unsqueeze(op.Range(op.Constant(value_int=0), count, op.Constant(value_int=1)), last)
+    return op.ReduceSum(op.Cast(op.GreaterOrEqual(items, ends), to=7), last, keepdims=0)
