@@ -16,13 +16,17 @@ from .looks import weights_of
 from .samples import SIZE, VOCABULARY, close, gradients, rows, small
 
 LABELS = 3
-WITHOUT_ORDER = [("bag_of_words", {}), ("bag_of_words", {"features": "binary"}), ("document_attention", {})]
+WITHOUT_ORDER = [
+    ("bag_of_words", {"ngrams": 1}),
+    ("bag_of_words", {"features": "binary", "ngrams": 1}),
+    ("document_attention", {"encoder": "none"}),
+]
 CASES = [
-    ("bag_of_words", {}),
+    ("bag_of_words", {"ngrams": 1}),
     ("bag_of_words", {"features": "binary", "ngrams": 2}),
     ("bag_of_words", {"ngrams": 3, "hidden_size": 5, "pool": "sum"}),
-    ("document_attention", {}),
-    ("document_attention", {"query": "context", "normalize": "sparsemax"}),
+    ("document_attention", {"encoder": "none"}),
+    ("document_attention", {"encoder": "none", "query": "context", "normalize": "sparsemax"}),
     ("document_attention", {"encoder": "gru"}),
     ("document_attention", {"pool": "mean"}),
 ]
@@ -115,7 +119,7 @@ def test_with_the_mean_as_its_query_only_what_the_query_weighed_is_shown() -> No
 
 
 def test_binary_features_count_once() -> None:
-    made = labeler("bag_of_words", {"features": "binary"})
+    made = labeler("bag_of_words", {"features": "binary", "ngrams": 1})
     one, other = (made.logits(read(row)) for row in ([4, 9], [4, 9, 4, 4]))
     torch.testing.assert_close(one, other)
 
