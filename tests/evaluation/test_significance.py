@@ -53,7 +53,7 @@ def test_right_and_wrong_take_the_exact_test_and_weights_do_not() -> None:
 def test_samples_without_a_score_do_not_count() -> None:
     values = np.array([1.0, 2.0, 4.0])
 
-    def score(chosen: np.ndarray) -> float:  # type: ignore[type-arg]
+    def score(chosen: np.ndarray) -> float:
         return math.nan if 2 not in chosen else float(values[chosen].mean())
 
     rows = paired_rows({"a": score, "b": score}, 3, 100)

@@ -92,7 +92,7 @@ def test_a_change_is_recorded_and_every_checkpoint_still_opens(tmp_path: Path, m
     assert second["changes"] == event["changes"]
     assert second["config"] == (run / "config.toml").read_text()
     for which in ("best", "last", 8):  # the best was made under the earlier config
-        assert saccade.load(run, which).step in (4, 8, 12)  # type: ignore[arg-type]
+        assert saccade.load(run, which).step in (4, 8, 12)
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])

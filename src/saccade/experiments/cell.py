@@ -148,7 +148,7 @@ class BaselineCell(Cell):
         found = baselines.scored(self.baseline, self.settings, splits, split)
         kept = {"step": 0, **found, "command": sys.argv, "made": self._made()}
         self.path.mkdir(parents=True, exist_ok=True)
-        write_text(self.path / "scores.json", json.dumps(kept, indent=2) + "\n")
+        durable_files.write(self.path / "scores.json", json.dumps(kept, indent=2) + "\n")
         self.spare()
         return kept
 
