@@ -103,6 +103,21 @@ def test_what_is_no_text_is_refused_by_its_kind(kind: str, given: Any, opened: O
         opened(kind).predict(given)
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([["a", "b"]], "expected text, got list"),
+        (["a", None], "input 2 of 2: expected text, got NoneType"),
+        (["a", "b", b"c"], "input 3 of 3: expected text, got bytes"),
+        ([{"source": "a"}, "b"], "input 1 of 2: expected text, got dict"),
+    ],
+)
+def test_what_is_no_text_is_told_by_its_place(given: Any, told: str, opened: Open) -> None:
+    with pytest.raises(UsageError) as error:
+        opened("sentences").predict(given)
+    assert str(error.value) == told
+
+
 def test_pictures_as_people_hold_them(opened: Open, tmp_path: Path) -> None:
     model = opened("pictures")
     pixels = np.random.default_rng(0).integers(0, 255, (10, 10, 3), dtype=np.uint8)

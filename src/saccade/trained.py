@@ -142,8 +142,11 @@ class TrainedModel:
     def _told(self, inputs: Sequence[Any], options: Options) -> list[tuple[Example | None, list[Prediction]]]:
         try:
             return list(self.outputs(inputs, options))
-        except InputError as error:
-            raise error.cause from None  # these are no lines of a file
+        except InputError as error:  # these are no lines of a file
+            if len(inputs) == 1:
+                raise error.cause from None
+            kind = UsageError if isinstance(error.cause, UsageError) else DataError
+            raise kind(f"input {error.line} of {len(inputs)}: {error.cause}") from None
 
     def stream(self, text: Any, *, to: str | None = None, **search: Any) -> Iterator[str]:
         """The output for one input, piece by piece as it is decided: for piece in model.stream("Once upon a time"): …"""

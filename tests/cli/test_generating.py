@@ -30,6 +30,12 @@ def plays(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "plays"
 
 
+def test_a_language_model_is_followed_by_generate(plays: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = here(f"train {plays} --resume", capsys).out
+    assert f"saccade generate {plays} --prompt TEXT" in told
+    assert "saccade predict" not in told
+
+
 def test_pieces_come_after_the_prompt(plays: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = here(["generate", str(plays), "--prompt", "to be"], capsys)
     assert (answer.code, answer.err) == (0, "")

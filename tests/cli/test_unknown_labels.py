@@ -65,6 +65,7 @@ def test_it_is_told_by_its_place(
     answer = here(f"train {system} {data} train.steps=1 train.threads=1 --out run", capsys)
     assert (answer.code, answer.err.count("\n")) == (3, 1), answer.err
     assert f" {told.format(part)}" in answer.err
+    assert answer.err.endswith(", or data.skip_bad=true\n") == (suffix == ".tsv")
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])

@@ -177,6 +177,15 @@ def test_validations_in_the_log_are_what_evaluate_tells(place: Path, capsys: pyt
         assert told["scores"]["all"] == pytest.approx(entry["scores"]["all"], rel=1e-5)
 
 
+@pytest.mark.parametrize(("split", "part"), [("test", "test"), ("train", "training")])
+def test_evaluate_says_that_data_has_changed(split: str, part: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert here(f"evaluate run --split {split}", capsys).err == ""
+    with (place / "good.tsv").open("a") as file:
+        file.write("one\tmore\n")
+    answer = here(f"evaluate run --split {split}", capsys)
+    assert (answer.code, answer.err) == (0, f"the {part} data (good.tsv) of run has changed since the training\n")
+
+
 def test_evaluate_other_data_and_checkpoints(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("other.tsv").write_text("axa\ta-x\tone\nbyb\tb-y\ttwo\naya\ta-y\ttwo\n")
     scores = json.loads(here("evaluate run --json --data other.tsv", capsys).out)["scores"]

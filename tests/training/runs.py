@@ -42,6 +42,11 @@ TINY = [
     "train.save_every=4",
     "train.patience=0",
     "train.threads=1",
+    "train.patience=0",
+    "tokens.kind=char",
+    "writer.metric=exact_match",
+    "writer.label_smoothing=0",
+    "writer.share_tokenizer=false",
     "search.max_length=14",
 ]
 

@@ -20,6 +20,7 @@ from saccade.training.settings import Settings, fitting
 from saccade.training.train import Watcher, train
 
 Kept = dict[str, Any]
+ANOTHER = "begin anew with {fresh}, or use another {out}"
 KEYS = {"step", "split", "scores", "signatures", "minutes", "command"}
 
 
@@ -47,13 +48,12 @@ class Cell:
         """Refuse what was made with other settings: it would be shown as what it is not."""
         if not ((self.path / "scores.json").exists() or Checkpoints(self.path).steps()):
             return
-        fix = "begin anew with {fresh}, or use another {out}"
         try:
             differences = changed(Run.open(self.path).settings, self.settings)
         except (UsageError, DataError) as error:
-            raise DataError(f"{self.path}: its config cannot be read ({error})", fix=fix) from None
+            raise DataError(f"{self.path}: its config cannot be read ({error})", fix=ANOTHER) from None
         if differences:
-            raise UsageError(f"{self.path}: made with other settings ({told(differences)})", fix=fix)
+            raise UsageError(f"{self.path}: made with other settings ({told(differences)})", fix=ANOTHER)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class BaselineCell(Cell):
         except (OSError, ValueError, AttributeError):
             return
         if made != json.loads(json.dumps(self._made())):
-            raise UsageError(f"{self.path}: made with other settings; begin anew with --fresh, or use another --out")
+            raise UsageError(f"{self.path}: made with other settings", fix=ANOTHER)
 
     def check_metric(self, metric: str) -> None:
         known = baselines.metrics(self.baseline, self.settings)

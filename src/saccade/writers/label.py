@@ -163,7 +163,7 @@ class Writer(writer.Writer):
         if name != "accuracy":
             return None
         chosen = np.array([one.values for one in predictions]).argmax(1)
-        return np.asarray(chosen == self.encode(examples).labels, dtype=np.float64)
+        return np.asarray(chosen == self.encode(examples).labels, np.float64)
 
     def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
         if name not in ("macro_f1", "auc"):

@@ -145,8 +145,8 @@ class Writer(writer.Writer):
         truth, digits = numbers(examples), self.scale.digits
         found = np.array([float(one.values if one.values is not None else one.text) for one in predictions])
         if name == "exact_match":
-            return np.asarray(found.round(digits) == truth.round(digits), dtype=np.float64)
-        return np.abs(found - truth) if name == "mae" else None
+            return np.asarray(found.round(digits) == truth.round(digits), np.float64)
+        return np.asarray(np.abs(found - truth)) if name == "mae" else None
 
     def brief(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
         return number_scores(numbers(examples), np.array([float(one.text) for one in predictions]), self.scale.digits)
