@@ -430,8 +430,9 @@ def test_data_from_python_is_kept_in_the_run(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_run_finds_its_data_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path = tmp_path / "alone" / "here"  # above which nobody has a file of the same name
     home = tmp_path / "home"
-    home.mkdir()
+    home.mkdir(parents=True)
     monkeypatch.chdir(home)
     lines = "".join(f"{text}\t{label}\n" for text, label in REVIEWS)
     Path("my.tsv").write_text(lines)

@@ -72,6 +72,7 @@ INPUTS = [
     one("bad row to predict", "a.jsonl", b'{"text": "axa"}\n{"text": null}\n', "predict run ", 3,
         "a.jsonl:2: expected text", "None"),
     one("JSON lines to predict", "a.jsonl", b'{"text": "axa"}\n{"text": "byb"}\n', "predict run ", 0, "\n"),
+    one("other columns to predict", "a.csv", b"id,words\n1,a long text\n", "predict run ", 3, "rename 'words' to 'text'"),
     # What is not there, empty, or something else
     one("empty file", "a.csv", b"", READ, 3, "a.csv: expected a first line that names the columns, got an empty file"),
     one("header only", "a.csv", b"text,label\n", READ, 3, "a.csv: expected examples, got no rows"),

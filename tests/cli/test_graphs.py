@@ -60,7 +60,7 @@ def test_a_graph_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) ->
         (
             "train bahdanau data.name=graph_files data.nodes=a data.edges=b",
             2,
-            "expected examples of text (data.train=my.tsv",
+            "expected examples of text (data.train=my.csv",
         ),
         ("train bag_of_words data.train=my.tsv model.features=binary model.hidden_size=4", 2, "model.hidden_size: binary"),
         ("train sst2-attention data.fold=10", 2, "data.fold: expected 0 to 9, got 10"),

@@ -69,10 +69,8 @@ OTHERS = {
     "data.test": "test_file testpref",
     "data.name": "dataset dataset_name",
     "data.held_out": "validation_split val_split valid_split dev_split validation_fraction",
-    "data.source": "src src_lang source_lang",
-    "data.target": "tgt tgt_lang target_lang",
-    "data.text": "text_column source_column text_field source src input_column",
-    "data.label": "label_column target_column label_field target tgt y class_column",
+    "data.text": "source src src_lang source_lang text_column source_column text_field input_column",
+    "data.label": "target tgt tgt_lang target_lang label_column target_column label_field class_column y",
 }
 # What there is nothing of here, and what to do instead.
 _PRECISION = "there is no mixed precision yet, parameters and gradients are float32; leave it out"

@@ -14,7 +14,7 @@ from pathlib import Path
 from saccade.data.examples import Example, Splits
 from saccade.data.formats import own_files, tables
 from saccade.data.formats.own_files import OwnFiles, suffix
-from saccade.data.formats.text_files import PLAIN, inputs_of
+from saccade.data.formats.text_files import PLAIN, texts_of
 from saccade.errors import DataError, UsageError
 
 INPUT, TARGET = str, str
@@ -52,13 +52,13 @@ def load(config: Config) -> Splits:
 
 def read(spec: str, config: Config) -> list[Example]:
     """The texts of files or of a folder."""
-    return [example for path in _files(spec) for example in texts_of(path, config.text)]
+    return [example for path in _files(spec) for example in _texts(path, config.text)]
 
 
-def texts_of(path: Path, column: str = "") -> Iterator[Example]:
+def _texts(path: Path, column: str = "") -> Iterator[Example]:
     """The text of a file, or those of a table."""
     if suffix(path) in tables.SUFFIXES:
-        texts = inputs_of(str(path), column) or []
+        texts = texts_of(tables.read_table(path, FORMATS), column)
     else:
         texts = [own_files.text(path, FORMATS).replace("\r\n", "\n")]
     texts = [text for text in texts if text.strip()]

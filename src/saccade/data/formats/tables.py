@@ -71,8 +71,11 @@ class Table:
         """The file and line of a row."""
         return f"{self.name}: {self.unit} {row.number}" if self.unit else f"{self.name}:{row.number}"
 
-    def chosen(self, given: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]:
-        """The column of each key (text, label): the one that the user names, or the only one with a known name."""
+    def chosen(self, given: Mapping[str, str], wanted: Sequence[str], *, rename: bool = False) -> dict[str, str]:
+        """The column of each key (text, label): the one that the user names, or the only one with a known name.
+
+        `rename`: whether all that a user can do about a wrong name is to change it in the file.
+        """
         found: dict[str, str] = {}
         for key, name in {key: name * self.named for key, name in given.items()}.items():
             known = [own for own in self.columns if (own == name if name else own.strip().lower() in NAMES[key])]
@@ -84,10 +87,13 @@ class Table:
         named = [key for key, name in given.items() if name and self.named and key not in found]
         if missing or named:
             keys = {key: name for key, name in given.items() if key in (*missing, *named)}
-            fix = " ".join(f"data.{key}={self._guess(key, name, found)}" for key, name in keys.items())
+            near = {key: self._guess(key, name, found) for key, name in keys.items()}
+            fix = " ".join(f"data.{key}={own}" for key, own in near.items())
+            if rename:
+                fix = f"rename {' and '.join(f'{own!r} to {keys[key] or key!r}' for key, own in near.items())}"
             expected = " and ".join(f"a column {repr(name) if name else key}" for key, name in keys.items())
             columns = ", ".join(map(str, self.columns))[:200]
-            raise DataError(f"{self.name}: expected {expected}, columns are {columns}; say {fix}")
+            raise DataError(f"{self.name}: expected {expected}, columns are {columns}; {'' if rename else 'say '}{fix}")
         return found
 
     def _guess(self, key: str, name: str, taken: Mapping[str, str]) -> str:

@@ -120,12 +120,13 @@ def inputs_of(path: str, text: str = "") -> list[str] | None:
     """The texts of a table that are to be answered; None: a file of plain lines."""
     if suffix(Path(path)) not in tables.SUFFIXES:
         return None
-    return texts_of(read_table(Path(path).expanduser(), FORMATS), text)
+    table = read_table(Path(path).expanduser(), FORMATS)
+    return texts_of(table, text if text in table.columns else "", rename=True)
 
 
-def texts_of(table: Table, text: str = "") -> list[str]:
+def texts_of(table: Table, text: str = "", *, rename: bool = False) -> list[str]:
     """The texts in a column of a table."""
-    column = table.chosen({"text": text}, ("text",))["text"] if table.columns else "text"
+    column = table.chosen({"text": text}, ("text",), rename=rename)["text"] if table.columns else "text"
     found = []
     for row in table.rows:
         try:
