@@ -190,6 +190,9 @@ def test_a_comparison_is_printed_as_it_is() -> None:
     assert cells[2] == ["b", "32.50", "31.73 … 33.23", "+1.24", "0.0312", "better"]
     assert cells[3] == ["c", "30.00", "29.25 … 30.75", "−1.26", "0.2500", "no difference shown"]
     assert cells[-1] == ["each p is of one pair alone: of 2 pairs, call a difference one below 0.05 / 2"]
+    share: dict[str, float | None] = {"score": 0.99, "mean": 0.98, "interval": 0.03, "difference": 0.5, "p": 1e-9}
+    (_, _, sure, *_) = comparing.table({"a": rows["a"], "b": share}, METRICS["accuracy"])
+    assert sure.split()[1:] == ["99.00%", "95.00%", "…", "100.00%", "+50.00%", "<", "0.0001", "better"]
     (_, _, worse, *_) = comparing.table({"a": rows["a"], "b": rows["b"]}, METRICS["loss"])
     assert worse.endswith("worse")
 

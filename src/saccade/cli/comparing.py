@@ -174,7 +174,10 @@ def table(rows: Mapping[str, Row], metric: Metric) -> list[str]:
     cells = [["run", metric.label, "95 % interval", "difference", "p", ""]]
     for run, row in rows.items():
         score, mean, half = (row[key] or 0.0 for key in ("score", "mean", "interval"))
-        interval = f"{metric.show(mean - half)} … {metric.show(mean + half)}"
+        low, high = mean - half, mean + half
+        if metric.unit == "%":
+            low, high = max(low, 0.0), min(high, 1.0)  # no share is beyond all or nothing
+        interval = f"{metric.show(low)} … {metric.show(high)}"
         cells.append([run, metric.show(score), interval, *_difference(metric, row["difference"], row["p"])])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:5], widths[1:5]), row[5]]).rstrip() for row in cells]
@@ -191,7 +194,7 @@ def _difference(metric: Metric, difference: float | None, p: float | None) -> li
         return ["", "", ""]
     sign = "+" if difference >= 0 else "−"
     verdict = "no difference shown" if p >= LEVEL else "better" if metric.rank(difference) > 0 else "worse"
-    return [sign + metric.show(abs(difference)), f"{p:.4f}", verdict]
+    return [sign + metric.show(abs(difference)), f"{p:.4f}" if p >= 0.0001 else "< 0.0001", verdict]
 
 
 def _side_by_side(examples: Sequence[Example], found: Mapping[str, Sequence[Prediction]]) -> None:
