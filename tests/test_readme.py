@@ -61,6 +61,8 @@ def workplace(tmp_path: Path) -> Path:
     place = tmp_path
     (place / "my.tsv").write_text("".join(f"{n} mal\t{n} times\n" for n in range(40)))
     (place / "reviews.tsv").write_text("".join(f"film {n}\t{'good' if n % 2 else 'bad'}\n" for n in range(40)))
+    reviews = "".join(f'{n},"film {n}, again",{n % 2}\n' for n in range(40))
+    (place / "reviews.csv").write_text("id,review,stars\n" + reviews)
     rows = "".join(f"{n // 3},{'yes' if n // 3 % 2 else 'no'},{n % 5},{n % 7}\n" for n in range(60))
     (place / "bags.csv").write_text("bag,label,size,weight\n" + rows)
     for label in ("cat", "dog"):
@@ -82,7 +84,7 @@ def test_every_command_runs(block: str, workplace: Path) -> None:
     for number, line in enumerate(commands(block)):
         short = line + (" " + shlex.join(small(line)) if " train " in line else "")
         short += f" --out runs/{number}" if "data.train=" in line else ""
-        shell = re.sub(r"\bsaccade (?=train|evaluate|predict|translate|look|generate)", lambda found: command + " ", short)
+        shell = re.sub(r"\bsaccade (?=train|evaluate|predict|translate|look|generate|new-project)", lambda found: command + " ", short)
         environment = {**os.environ, "SACCADE_DATA": str(workplace / "data")}
         done = subprocess.run(shell, shell=True, cwd=workplace, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, f"{line}\n{done.stderr}"

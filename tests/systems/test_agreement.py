@@ -30,7 +30,9 @@ def corpus(label_smoothing: float = 0.0, agreement: float = 0.0) -> Corpus:
 
 def model(dropout: float) -> bag_of_words.Model:
     torch.manual_seed(2)
-    return bag_of_words.Model(small(bag_of_words.Config, dropout=dropout, word_dropout=0.0), source=VOCABULARY, labels=LABELS)
+    return bag_of_words.Model(
+        small(bag_of_words.Config, dropout=dropout, word_dropout=0.0), source=VOCABULARY, labels=LABELS
+    )
 
 
 def by_hand(logits: list[Tensor], labels: Tensor, label_smoothing: float, agreement: float) -> Tensor:
