@@ -84,7 +84,8 @@ def test_every_command_runs(block: str, workplace: Path) -> None:
     for number, line in enumerate(commands(block)):
         short = line + (" " + shlex.join(small(line)) if " train " in line else "")
         short += f" --out runs/{number}" if "data.train=" in line else ""
-        shell = re.sub(r"\bsaccade (?=train|evaluate|predict|translate|look|generate|new-project)", lambda found: command + " ", short)
+        verbs = "train|evaluate|predict|translate|look|generate|new-project"
+        shell = re.sub(rf"\bsaccade (?={verbs})", lambda match: command + " ", short)
         environment = {**os.environ, "SACCADE_DATA": str(workplace / "data")}
         done = subprocess.run(shell, shell=True, cwd=workplace, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
