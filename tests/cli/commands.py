@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from saccade.cli.main import run
+from tests.made_tasks import CHARACTERS
 
 EXAMPLES = "".join(f"{a}{b}{a}\t{a}-{b}\n" for a in "abcdefgh" for b in "xyzuvwé")
 SMALL = (
@@ -18,7 +19,7 @@ SMALL = (
     "train.valid_every=3 "
     "train.save_every=3 train.log_every=2 train.threads=1 search.max_length=8 reader.max_length=40"
 )
-TRAIN = f"train bahdanau data.train=good.tsv data.test=good.tsv {SMALL}"
+TRAIN = f"train bahdanau data.train=good.tsv data.test=good.tsv {' '.join(CHARACTERS)} {SMALL}"
 
 
 @dataclass(frozen=True)

@@ -294,13 +294,15 @@ def _shared(reader: Any) -> Tokenizer:
 def decoded(tokenizer: Tokenizer, pieces: Iterable[Sequence[int]]) -> Iterator[str]:
     """Text piece by piece; a character whose bytes have not all come waits for them."""
     ids: list[int] = []
-    told = ""
+    text = sent = ""
     for new in pieces:
         ids += new
         text = tokenizer.decode(ids)
-        if len(text) > len(told) and not text.endswith("\N{REPLACEMENT CHARACTER}"):
-            yield text[len(told) :]
-            told = text
+        if len(text) > len(sent) and not text.endswith("\N{REPLACEMENT CHARACTER}"):
+            yield text[len(sent) :]
+            sent = text
+    if len(text) > len(sent):  # bytes that never became a character
+        yield text[len(sent) :]
 
 
 def _groups(examples: Sequence[Example]) -> list[str]:
