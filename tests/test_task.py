@@ -160,14 +160,15 @@ def test_the_loss_is_that_of_the_whole(kind: str, made: Make, monkeypatch: pytes
     """Whatever the batches are; its count is what the trainer divides by."""
     one = made(kind)
     corpus = one.task.corpus(one.examples)
-    total, count = one.task.loss(one.model, corpus, range(len(one.examples)))
+    every = range(len(corpus.lengths))
+    total, count = one.task.loss(one.model, corpus, every)
     with torch.inference_mode():
-        output: Output = one.model(corpus.batch(range(len(one.examples))))
+        output: Output = one.model(corpus.batch(every))
     assert total == pytest.approx(float(output.loss), rel=1e-4)
     assert count == int(output.count)
     monkeypatch.setattr(type(one.task.reader), "budget", 1)
-    assert one.task.loss(one.model, corpus, range(len(one.examples)))[1] == count
-    half = [one.task.loss(one.model, corpus, part) for part in (range(5), range(5, len(one.examples)))]
+    assert one.task.loss(one.model, corpus, every)[1] == count
+    half = [one.task.loss(one.model, corpus, part) for part in (every[:5], every[5:])]
     assert sum(part[0] for part in half) == pytest.approx(total, rel=1e-4)
 
 

@@ -95,11 +95,12 @@ def evaluate(
     if data and model.task.reader.kept() is not None:
         raise UsageError("--data: expected a run that reads files, got one that labels the nodes of its graph; leave it out")
     examples, what = model.examples(split, data)
-    found = model.evaluate(examples if data else None, split=split, **given)
+    options = model.options(**given)
+    found = model.task.evaluate(model.module, examples, options)
     scores = dict(found.scores)
     if int8:
         with resting(model.module, int8=True):
-            scores["int8"] = model.evaluate(examples if data else None, split=split, **given)["all"]
+            scores["int8"] = model.task.evaluate(model.module, examples, options)["all"]
     bins = model.task.by_length(examples, found.predictions) if lengths else []
     search = model.search(**given)
     if machine:
