@@ -37,7 +37,7 @@ def sentence(name: str) -> dict[str, str]:
     """The paper, what the system reads, attends to and writes, its reader and its writer: found without importing it."""
     tree = ast.parse((_HERE / f"{name}.py").read_text(encoding="utf-8"))
     lines = (ast.get_docstring(tree) or "").splitlines()
-    told = {key.lower(): value.strip() for key, _, value in (line.partition(":") for line in lines[1:]) if value}
+    fields = {key.lower(): value.strip() for key, _, value in (line.partition(":") for line in lines[1:]) if value}
     declared = next(node.value for node in tree.body if isinstance(node, ast.Assign))  # READS, WRITES = …
     reader, writer = ast.literal_eval(declared)
-    return {"name": name, "paper": lines[0] if lines else "", **told, "reader": reader, "writer": writer}
+    return {"name": name, "paper": lines[0] if lines else "", **fields, "reader": reader, "writer": writer}

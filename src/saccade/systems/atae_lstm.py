@@ -82,8 +82,8 @@ class AspectPool(nn.Module):
         score: Score = self.score
         if self.nearness is not None and distance is not None:
             score = Biased(score, KeyBias(self.nearness(distance)))
-        asked = attend(aspect[:, None], states, states, score=score, mask=mask, normalize=self.normalize)
-        return asked.context[:, 0]
+        attended = attend(aspect[:, None], states, states, score=score, mask=mask, normalize=self.normalize)
+        return attended.context[:, 0]
 
 
 class Model(Labeler):

@@ -84,13 +84,13 @@ class Model(Labeler):
     def features(self, input: WordsInput) -> tuple[Int[Tensor, "B F"], Float[Tensor, "B F"]]:
         """The numbers of all features, and how much each counts; 0 for padding and what dropout takes."""
         there = live(input.lengths, input.tokens.shape[1])
-        found, counted = [input.tokens], [there]
+        numbers, counted = [input.tokens], [there]
         run = input.tokens
         for length in range(1, self.config.ngrams):
             run = (run[:, :-1] * PRIME + input.tokens[:, length:]) % (2**31 - 1)
-            found.append(run % self.config.buckets + self.source_size)
+            numbers.append(run % self.config.buckets + self.source_size)
             counted.append(there[:, length:])
-        features, there = torch.cat(found, 1), torch.cat(counted, 1)
+        features, there = torch.cat(numbers, 1), torch.cat(counted, 1)
         if self.config.features == "binary":
             features, there = once(features, there)
         share = there.to(self.embedding.weight.dtype)

@@ -94,14 +94,14 @@ class Model(Labeler):
 
     def read(self, input: DocumentInput) -> Float[Tensor, "R D"]:
         """A vector for each sentence. Those of like length are read together, so that little is padding."""
-        order, found = list(of_like_length(input.lengths)), []
+        order, vectors = list(of_like_length(input.lengths)), []
         for rows in order:
             sizes = input.lengths[rows]
             words = input.tokens[rows, : max(int(sizes.max()), 1)]
-            found.append(self.words(self.embedding(words), live(sizes, words.shape[1]), lengths(sizes)))
-        if not found:
+            vectors.append(self.words(self.embedding(words), live(sizes, words.shape[1]), lengths(sizes)))
+        if not vectors:
             return self.output.weight.new_zeros(0, 2 * self.config.hidden_size)
-        return torch.cat(found)[torch.cat(order).argsort()]
+        return torch.cat(vectors)[torch.cat(order).argsort()]
 
     def looks(self, input: DocumentInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """Where each sentence looked at its own words, and each document at its sentences."""
@@ -122,10 +122,10 @@ def diagonal(words: Tensor, sizes: Tensor, counts: Tensor) -> Float[Tensor, "B 1
         torch.block_diag(*(row[:size][None] for row, size in zip(rows, own.tolist(), strict=True)))
         for rows, own in zip(words.split(counts.tolist()), sizes.split(counts.tolist()), strict=True)
     ]
-    found = words.new_zeros(len(documents), 1, max(map(len, documents)), max(one.shape[-1] for one in documents))
+    matrices = words.new_zeros(len(documents), 1, max(map(len, documents)), max(one.shape[-1] for one in documents))
     for index, one in enumerate(documents):
-        found[index, 0, : len(one), : one.shape[-1]] = one
-    return found
+        matrices[index, 0, : len(one), : one.shape[-1]] = one
+    return matrices
 
 
 def of_like_length(sizes: Tensor) -> Iterator[Tensor]:

@@ -110,11 +110,11 @@ class Retina(nn.Module):
 
     def boxes(self, locations: Float[Tensor, "B 2"], height: int, width: int) -> Int[Tensor, "B _ 4"]:
         """The windows of all scales."""
-        found = []
+        windows = []
         for scale in range(self.scales):
             place = corner(locations, height, width, self.size * 2**scale)
-            found.append(torch.cat((place, torch.full_like(place, self.size * 2**scale)), -1))
-        return torch.stack(found, 1)
+            windows.append(torch.cat((place, torch.full_like(place, self.size * 2**scale)), -1))
+        return torch.stack(windows, 1)
 
 
 class GlimpseNetwork(nn.Module):

@@ -110,8 +110,8 @@ class Model(Labeler):
 
     def looks(self, input: PictureInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """The gates of each block over its channels."""
-        found = {_block(name): seen[-1].weights()[:, None] for name, seen in recorded.items()}
-        return [BatchLook(name, "output", f"{gates.shape[-1]} channels", gates) for name, gates in found.items()]
+        gates_of = {_block(name): seen[-1].weights()[:, None] for name, seen in recorded.items()}
+        return [BatchLook(name, "output", f"{gates.shape[-1]} channels", gates) for name, gates in gates_of.items()]
 
 
 def strayed(x: Float[Tensor, "B C height width"], flip: float, shift: int) -> Float[Tensor, "B C height width"]:

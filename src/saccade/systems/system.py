@@ -177,9 +177,9 @@ class System(nn.Module):
         """Where it looked while this output was computed, from what was recorded; nothing where it has no attention."""
         # What the system itself attends to on the way, the mean of all words say, is not what its parts chose.
         names = [name for name in recorded if name] or list(recorded)
-        found = {CALLED.get(name, name): recorded[name][-1].weights() for name in names}
+        by_name = {CALLED.get(name, name): recorded[name][-1].weights() for name in names}
         return [
-            BatchLook(name, "output", "input", weights.unflatten(0, (len(output), -1))) for name, weights in found.items()
+            BatchLook(name, "output", "input", weights.unflatten(0, (len(output), -1))) for name, weights in by_name.items()
         ]
 
     def reading(self, input: Any) -> Sequence[BatchLook]:
