@@ -94,12 +94,12 @@ class Reader(words.Reader):
     @classmethod
     def texts(cls, examples: Sequence[Example]) -> list[str]:
         """A sentence that comes with several aspects counts once."""
-        found = [parted(example.input, f"{place(example, number)}: ") for number, example in enumerate(examples, 1)]
-        return list(dict.fromkeys(text for pair in found for text in pair))
+        pairs = [parted(example.input, f"{place(example, number)}: ") for number, example in enumerate(examples, 1)]
+        return list(dict.fromkeys(text for pair in pairs for text in pair))
 
     def encode(self, inputs: Sequence[str]) -> AspectColumn:
-        found = [parted(text, f"example {number}: ") for number, text in enumerate(inputs, 1)]
-        sides = [[pair[side] for pair in found] for side in (0, 1)]
+        pairs = [parted(text, f"example {number}: ") for number, text in enumerate(inputs, 1)]
+        sides = [[pair[side] for pair in pairs] for side in (0, 1)]
         sources, aspects = map(self.tokenizer.encode_batch, sides)
         rows, longer = self.cut(sources)
         pieces = [list(map(self.tokenizer.pieces, side)) for side in sides]

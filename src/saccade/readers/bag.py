@@ -80,9 +80,9 @@ class Scale:
     @classmethod
     def load(cls, directory: Path) -> "Scale":
         """Read it again."""
-        found = records.load(directory / FILE)
+        record = records.load(directory / FILE)
         try:
-            return cls(**{**found, "shape": tuple(found["shape"]), "names": tuple(found["names"])})
+            return cls(**{**record, "shape": tuple(record["shape"]), "names": tuple(record["names"])})
         except (TypeError, KeyError) as error:
             raise records.unreadable(directory / FILE, error) from None
 
@@ -90,21 +90,21 @@ class Scale:
 def places(names: Sequence[str], columns: Columns) -> list[int]:
     """Where each of these features stands in a file, which must have just these; of equal names the first comes first."""
     missing, unknown = Counter(names) - Counter(columns.names), Counter(columns.names) - Counter(names)
-    told = [f"{what}: {_listed(found)}" for what, found in (("missing", missing), ("unknown", unknown)) if found]
-    if told:
+    problems = [f"{what}: {_listed(counts)}" for what, counts in (("missing", missing), ("unknown", unknown)) if counts]
+    if problems:
         expected = f"expected the features of the training data ({_listed(names)})"
         fix = "rename its columns" if missing and unknown else "add them" if missing else "leave them out"
-        raise DataError(f"{columns.file}: {expected}; {'; '.join(told)}; {fix}")
-    own, learned = (sorted(range(len(found)), key=found.__getitem__) for found in (columns.names, names))
+        raise DataError(f"{columns.file}: {expected}; {'; '.join(problems)}; {fix}")
+    own, learned = (sorted(range(len(features)), key=features.__getitem__) for features in (columns.names, names))
     where = dict(zip(learned, own, strict=True))
     return [where[index] for index in range(len(names))]
 
 
 def _listed(names: Iterable[str]) -> str:
     """The first of these names, and how many more there are."""
-    found = list(names)
-    more = f" and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
-    return ", ".join(found[:LISTED]) + more
+    listed = list(names)
+    more = f" and {len(listed) - LISTED:,} more" if len(listed) > LISTED else ""
+    return ", ".join(listed[:LISTED]) + more
 
 
 class BagColumn:
@@ -184,8 +184,8 @@ def parsed(typed: Any, scale: Scale, splits: Load) -> Example | None:
     if isinstance(typed, Example):
         return replace(typed, input=scale.fitting(typed.input, f"bag {typed.name!r}"))
     if isinstance(typed, str | Path):
-        found = numbered(typed, splits) or bag_files.named(str(typed).strip(), scale.shape)
-        return replace(found, input=scale.fitting(found.input, f"bag {found.name!r}"), name=str(typed).strip())
+        example = numbered(typed, splits) or bag_files.named(str(typed).strip(), scale.shape)
+        return replace(example, input=scale.fitting(example.input, f"bag {example.name!r}"), name=str(typed).strip())
     try:
         items = np.asarray(typed, dtype=np.float32)
     except (TypeError, ValueError):

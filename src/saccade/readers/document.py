@@ -44,11 +44,11 @@ class DocumentColumn:
 
     def batch(self, indices: Any) -> DocumentInput:
         """The tensors of these documents."""
-        chosen = [self.documents[i] for i in indices]
-        sizes = np.concatenate([own for _, own in chosen]).astype(np.int64)
+        documents = [self.documents[i] for i in indices]
+        sizes = np.concatenate([own for _, own in documents]).astype(np.int64)
         rectangle = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int64)
-        rectangle[np.arange(rectangle.shape[1]) < sizes[:, None]] = np.concatenate([ids for ids, _ in chosen])
-        counts = torch.tensor([len(own) for _, own in chosen], dtype=torch.int64)
+        rectangle[np.arange(rectangle.shape[1]) < sizes[:, None]] = np.concatenate([ids for ids, _ in documents])
+        counts = torch.tensor([len(own) for _, own in documents], dtype=torch.int64)
         return DocumentInput(torch.from_numpy(rectangle), torch.from_numpy(sizes), counts)
 
 
@@ -59,8 +59,8 @@ class Reader(words.Reader):
 
     def encode(self, inputs: Sequence[str]) -> DocumentColumn:
         windows = (inputs[start : start + WINDOW] for start in range(0, len(inputs), WINDOW))
-        found = [document for window in windows for document in self._documents(window)]
-        return DocumentColumn([(ids, sizes) for ids, sizes, _ in found], sum(longer for *_, longer in found))
+        documents = [document for window in windows for document in self._documents(window)]
+        return DocumentColumn([(ids, sizes) for ids, sizes, _ in documents], sum(longer for *_, longer in documents))
 
     def limit(self) -> str:
         return f"{super().limit()} or reader.max_sentences={self.config.max_sentences} sentences"

@@ -57,11 +57,11 @@ class PixelScale:
     @classmethod
     def load(cls, directory: Path) -> "PixelScale":
         """Read it again."""
-        found = records.load(directory / FILE)
+        record = records.load(directory / FILE)
         try:
-            (height, width, channels), mean, deviation = (tuple(found[key]) for key in ("shape", "mean", "deviation"))
+            (height, width, channels), mean, deviation = (tuple(record[key]) for key in ("shape", "mean", "deviation"))
             if channels not in (1, 3) or not len(mean) == len(deviation) == channels or 0 in deviation:
-                raise ValueError(f"expected 1 or 3 channels with a mean and a deviation each, got {found}")
+                raise ValueError(f"expected 1 or 3 channels with a mean and a deviation each, got {record}")
         except (ValueError, TypeError, KeyError) as error:
             raise records.unreadable(directory / FILE, error) from None
         return cls((height, width, channels), mean, deviation)
@@ -117,8 +117,8 @@ class Reader(reader.Reader):
             return None
         if isinstance(typed, str | Path):
             name = str(typed).strip()
-            found = numbered(name, splits)
-            return replace(found, name=name) if found else Example(self._file(Path(name).expanduser()), name=name)
+            example = numbered(name, splits)
+            return replace(example, name=name) if example else Example(self._file(Path(name).expanduser()), name=name)
         if hasattr(typed, "convert"):  # an image of Pillow
             return Example(Picture(fitted_image(typed, self.scale.shape)))
         pixels = np.asarray(typed)
@@ -139,11 +139,11 @@ class Reader(reader.Reader):
 
 def _histograms(pixels: Pixels) -> NDArray[np.int64]:
     """How often each byte comes, (channels, 256), some pictures at a time: numpy counts in numbers of eight bytes."""
-    found = np.zeros((pixels.shape[-1], 256), np.int64)
+    counts = np.zeros((pixels.shape[-1], 256), np.int64)
     for first in range(0, len(pixels), AT_ONCE):
-        for channel, count in enumerate(found):
+        for channel, count in enumerate(counts):
             count += np.bincount(pixels[first : first + AT_ONCE, ..., channel].ravel(), minlength=256)
-    return found
+    return counts
 
 
 def require_shape(pixels: Pixels, shape: tuple[int, int, int]) -> None:
@@ -154,8 +154,8 @@ def require_shape(pixels: Pixels, shape: tuple[int, int, int]) -> None:
 
 def stacked(pictures: Sequence[Picture], shape: tuple[int, int, int]) -> Pixels:
     """Pictures of one shape as one array, (N, height, width, channels)."""
-    found = np.empty((len(pictures), *shape), np.uint8)
+    pixels = np.empty((len(pictures), *shape), np.uint8)
     for index, one in enumerate(pictures):
         require_shape(one.pixels, shape)
-        found[index] = one.pixels.reshape(shape)
-    return found
+        pixels[index] = one.pixels.reshape(shape)
+    return pixels

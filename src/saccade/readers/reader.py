@@ -111,9 +111,9 @@ class Reader(Side):
 
 def numbered(typed: Any, splits: Load) -> Example | None:
     """The example of the run's own data that is named as test#12; None where nothing is named so."""
-    if not (isinstance(typed, str) and (found := NUMBERED.fullmatch(typed.strip()))):
+    if not (isinstance(typed, str) and (match := NUMBERED.fullmatch(typed.strip()))):
         return None
-    part, number = found[1], int(found[2])
+    part, number = match[1], int(match[2])
     known: Sequence[Example] = getattr(splits(), part)
     if number >= len(known):
         others = [f"{name}#0" for name, examples in splits().parts()[::-1] if len(examples)]

@@ -10,15 +10,15 @@ SHORT = re.compile(r"(?:^|[\s(\"'])(?:mr|mrs|ms|dr|prof|st|vs|sr|jr|etc|no|e\.g|
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, without the space around them; what has no letter or digit belongs to the one before."""
-    found, start = [], 0
+    parts, start = [], 0
     for match in END.finditer(text):
         if "\n" not in match[0] and "\r" not in match[0] and SHORT.search(text[max(start, match.end() - 8) : match.end()]):
             continue
-        found.append(text[start : match.end()].strip())
+        parts.append(text[start : match.end()].strip())
         start = match.end()
-    found.append(text[start:].strip())
+    parts.append(text[start:].strip())
     joined: list[str] = []
-    for sentence in filter(None, found):
+    for sentence in filter(None, parts):
         if joined and not any(letter.isalnum() for letter in sentence):
             joined[-1] = f"{joined[-1]} {sentence}"
         else:

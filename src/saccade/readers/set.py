@@ -42,8 +42,8 @@ class SetColumn:
 
     def batch(self, indices: Any) -> BagInput:
         """The tensors of these sets."""
-        chosen = [self.items[i] for i in indices]
-        return BagInput(torch.from_numpy(np.concatenate(chosen)), torch.tensor([len(own) for own in chosen]))
+        sets = [self.items[i] for i in indices]
+        return BagInput(torch.from_numpy(np.concatenate(sets)), torch.tensor([len(own) for own in sets]))
 
 
 @dataclass(frozen=True)

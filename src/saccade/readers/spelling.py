@@ -49,10 +49,10 @@ class Letters:
     @classmethod
     def load(cls, directory: Path) -> "Letters":
         """Read them again."""
-        found = records.load(directory / FILE)
-        if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+        known = records.load(directory / FILE)
+        if not (isinstance(known, list) and all(isinstance(one, str) for one in known)):
             raise records.unreadable(directory / FILE, "expected a list of texts")
-        return cls(found)
+        return cls(known)
 
 
 class Spelling:

@@ -26,23 +26,23 @@ def start(model: Any, tokenizer: LearnedTokenizer, config: Any, texts: Sequence[
     words = tokenizer.tokens()
     if config.vectors == "skip_gram":
         rows = [[word for word in row if word >= len(SPECIALS)] for row in tokenizer.encode_batch(texts)]
-        chosen = skip_gram.Config(width=weight.shape[1], epochs=config.vector_epochs, seed=torch.initial_seed())
-        learned = skip_gram.learn(rows, len(words), chosen, progress(note))
+        settings = skip_gram.Config(width=weight.shape[1], epochs=config.vector_epochs, seed=torch.initial_seed())
+        learned = skip_gram.learn(rows, len(words), settings, progress(note))
         places = learned.abs().sum(1) > 0
         with torch.no_grad():
             weight[: len(words)][places] = learned[places]
         note(f"skip-gram: vectors of {int(places.sum()):,} of {len(words) - len(SPECIALS):,} words")
         return
-    found, read = vector_files.read(Path(config.vectors), _spellings(words))
+    spellings, read = vector_files.read(Path(config.vectors), _spellings(words))
     if read.shape[1] != weight.shape[1]:
-        told = f"its vectors have size {read.shape[1]}, the model's {weight.shape[1]}"
-        raise UsageError(f"reader.vectors: {config.vectors}: {told}; set model.embedding_size={read.shape[1]}")
-    place = {word: number for number, word in enumerate(found)}
+        problem = f"its vectors have size {read.shape[1]}, the model's {weight.shape[1]}"
+        raise UsageError(f"reader.vectors: {config.vectors}: {problem}; set model.embedding_size={read.shape[1]}")
+    place = {word: number for number, word in enumerate(spellings)}
     rows_of = {number: place.get(word, place.get(word.lower(), -1)) for number, word in enumerate(words)}
-    chosen_rows = {number: row for number, row in rows_of.items() if row >= 0 and number >= len(SPECIALS)}
+    known_rows = {number: row for number, row in rows_of.items() if row >= 0 and number >= len(SPECIALS)}
     with torch.no_grad():
-        weight[list(chosen_rows)] = torch.from_numpy(read)[list(chosen_rows.values())]
-    note(f"{config.vectors}: vectors of {len(chosen_rows):,} of {len(words) - len(SPECIALS):,} words")
+        weight[list(known_rows)] = torch.from_numpy(read)[list(known_rows.values())]
+    note(f"{config.vectors}: vectors of {len(known_rows):,} of {len(words) - len(SPECIALS):,} words")
 
 
 def _spellings(words: Sequence[str]) -> set[str]:
@@ -54,9 +54,9 @@ def progress(note: Note) -> Callable[[int, int, float], None]:
     """Tells now and then how far the vectors are."""
     spoken = [time.monotonic()]
 
-    def told(done: int, total: int, loss: float) -> None:
+    def report(done: int, total: int, loss: float) -> None:
         if time.monotonic() - spoken[0] >= SECONDS:
             spoken[0] = time.monotonic()
             note(f"vectors of words: {done:,} of {total:,} words read · loss {loss:.4f}")
 
-    return told
+    return report

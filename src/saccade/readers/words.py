@@ -117,8 +117,8 @@ class Reader(reader.Reader):
             count = f"{column.longer:,} of {len(splits.train):,} texts are longer than {self.limit()}"
             note(f"{count}: the rest of them is not read")
         if self.letters is not None:
-            told = f"{len(self.letters):,} n-grams of letters that at least {self.config.spelling} words share"
-            note(f"spelling: {told}{'' if self.letters.known else '; a smaller reader.spelling finds some'}")
+            about = f"{len(self.letters):,} n-grams of letters that at least {self.config.spelling} words share"
+            note(f"spelling: {about}{'' if self.letters.known else '; a smaller reader.spelling finds some'}")
         if self.config.vectors:
             start(model, self.tokenizer, self.config, self.texts(splits.train), note)
 
