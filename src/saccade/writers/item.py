@@ -38,8 +38,8 @@ class Writer(writer.Writer):
         bag: Bag = example.input
         marked = 0 if bag.marks is None else int((bag.marks != 0).sum())
         if marked != 1 or len(bag.items) < 2:
-            told = f"expected at least 2 items, one of them marked, got {len(bag.items)} with {marked} marked"
-            raise DataError(f"set {example.name!r}: {told}; mark the item to predict by a 1 in the column mark")
+            problem = f"expected at least 2 items, one of them marked, got {len(bag.items)} with {marked} marked"
+            raise DataError(f"set {example.name!r}: {problem}; mark the item to predict by a 1 in the column mark")
 
     def encode(self, examples: Sequence[Example]) -> LabelColumn:
         for _, problem in self.flaws(examples):
@@ -49,10 +49,10 @@ class Writer(writer.Writer):
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:
             scores = model.scores(batch.input)
-        found = model.looks(batch.input, scores, recorded) if options.looks else []
+        looks = model.looks(batch.input, scores, recorded) if options.looks else []
         rows = scores.cpu().split(batch.input.sizes.tolist())
         return [
-            ranked_predictions(str, row.log_softmax(0), options.search.n_best, row.numpy(), [look.of(i) for look in found])
+            ranked_predictions(str, row.log_softmax(0), options.search.n_best, row.numpy(), [look.of(i) for look in looks])
             for i, row in enumerate(rows)
         ]
 
@@ -65,8 +65,8 @@ class Writer(writer.Writer):
         return {"all": {**choice_scores(truth, values), "loss": total / max(1, count)}}
 
     def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
-        chosen = [int(one.values.argmax()) for one in predictions if one.values is not None]
-        right = [_marked(example) == place for example, place in zip(examples, chosen, strict=True)]
+        predicted = [int(one.values.argmax()) for one in predictions if one.values is not None]
+        right = [_marked(example) == place for example, place in zip(examples, predicted, strict=True)]
         return np.array(right, np.float64) if name == "accuracy" else None
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:

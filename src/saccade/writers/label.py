@@ -94,21 +94,21 @@ class Writer(writer.Writer):
 
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> "Writer":
-        found = {example.target for example in splits.train}
+        labels = {example.target for example in splits.train}
         for _, _, problem in cls.unfit(splits):
             raise DataError(problem)
-        names = splits.labels or in_order(found)
+        names = splits.labels or in_order(labels)
         if len(names) < 2:
-            raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(found) or 'none'}")
+            raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(labels) or 'none'}")
         return cls(config, names)
 
     @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
-        found = {example.target for example in splits.train}
-        for part, told, fix in PARTS if splits.shared is None else NODES:
+        known = {example.target for example in splits.train}
+        for part, data, fix in PARTS if splits.shared is None else NODES:
             for index, example in enumerate(getattr(splits, part)):
-                if example.target not in found:
-                    where = f"label {example.target!r} is in {told}, but in no training example"
+                if example.target not in known:
+                    where = f"label {example.target!r} is in {data}, but in no training example"
                     fixes = f"add other examples of it (equal ones stay together), {fix}"
                     yield part, index, f"{place(example, index + 1)}: {where}; {fixes}"
 
@@ -117,10 +117,10 @@ class Writer(writer.Writer):
 
     @classmethod
     def load(cls, config: Any, directory: Path, reader: Reader) -> "Writer":
-        found = records.load(directory / FILE)
-        if not (isinstance(found, list) and all(isinstance(name, str) for name in found)):
+        names = records.load(directory / FILE)
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise records.unreadable(directory / FILE, "expected a list of texts")
-        return cls(config, found)
+        return cls(config, names)
 
     def sizes(self) -> dict[str, Any]:
         return {"labels": len(self.names)}
@@ -138,12 +138,12 @@ class Writer(writer.Writer):
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:
             logits = model.logits(batch.input)
-        found = model.looks(batch.input, logits, recorded) if options.looks else []
+        looks = model.looks(batch.input, logits, recorded) if options.looks else []
         logs = logits.log_softmax(-1).cpu()
         probabilities = logits.double().softmax(-1).cpu().numpy()
         name = self.names.__getitem__
         return [
-            ranked_predictions(name, logs[i], options.search.n_best, probabilities[i], [look.of(i) for look in found])
+            ranked_predictions(name, logs[i], options.search.n_best, probabilities[i], [look.of(i) for look in looks])
             for i in range(len(logs))
         ]
 
@@ -154,26 +154,26 @@ class Writer(writer.Writer):
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
     ) -> dict[str, dict[str, float]]:
         truth = self.encode(examples).labels
-        found = np.array([prediction.values for prediction in predictions]).reshape(len(examples), len(self.names))
+        probabilities = np.array([prediction.values for prediction in predictions]).reshape(len(examples), len(self.names))
         groups = parts_of([example.group for example in examples])
-        scores = {name: label_scores(truth[own], found[own]) for name, own in groups.items()}
+        scores = {name: label_scores(truth[own], probabilities[own]) for name, own in groups.items()}
         return {**scores, "all": {**scores["all"], **_instance_auc(examples, predictions)}}
 
     def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
         if name != "accuracy":
             return None
-        chosen = np.array([one.values for one in predictions]).argmax(1)
-        return np.asarray(chosen == self.encode(examples).labels, np.float64)
+        predicted = np.array([one.values for one in predictions]).argmax(1)
+        return np.asarray(predicted == self.encode(examples).labels, np.float64)
 
     def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
         if name not in ("macro_f1", "auc"):
             return None
-        truth, found = self.encode(examples).labels, np.array([one.values for one in predictions])
-        return lambda chosen: label_scores(truth[chosen], found[chosen]).get(name, math.nan)
+        truth, probabilities = self.encode(examples).labels, np.array([one.values for one in predictions])
+        return lambda indices: label_scores(truth[indices], probabilities[indices]).get(name, math.nan)
 
     def details(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, Any]:
-        chosen = np.array([self.numbers[prediction.text] for prediction in predictions], dtype=np.int64)
-        counts = confusion(self.encode(examples).labels, chosen, len(self.names))
+        predicted = np.array([self.numbers[prediction.text] for prediction in predictions], dtype=np.int64)
+        counts = confusion(self.encode(examples).labels, predicted, len(self.names))
         return {"confusion": {"labels": self.names, "counts": counts.tolist()}}
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:

@@ -55,21 +55,21 @@ class NumberScale:
 
 def numbers(examples: Sequence[Example]) -> Floats:
     """The number of each example."""
-    found = np.empty(len(examples))
+    values = np.empty(len(examples))
     for index, example in enumerate(examples):
-        found[index] = number(example, f"{place(example, index + 1)}: ")
-    return found
+        values[index] = number(example, f"{place(example, index + 1)}: ")
+    return values
 
 
 def number(example: Example, where: str = "") -> float:
     """The target as a number."""
     try:
-        found = float(example.target)
+        value = float(example.target)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        value = math.nan
+    if not math.isfinite(value):
         raise DataError(f"{where}expected a number as target, got {example.target[:40]!r}; mend it")
-    return found
+    return value
 
 
 class NumberColumn:
@@ -121,10 +121,10 @@ class Writer(writer.Writer):
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:
             output = model.numbers(batch.input)
-        found = model.looks(batch.input, output, recorded) if options.looks else []
+        looks = model.looks(batch.input, output, recorded) if options.looks else []
         values = output.double().cpu().numpy() * self.scale.size
         return [
-            [Prediction(text, tokens=[text], looks=[look.of(i) for look in found], values=np.array(value))]
+            [Prediction(text, tokens=[text], looks=[look.of(i) for look in looks], values=np.array(value))]
             for i, value in enumerate(values)
             for text in [self.scale.text(float(value))]
         ]
@@ -132,21 +132,21 @@ class Writer(writer.Writer):
     def score(
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
     ) -> dict[str, dict[str, float]]:
-        truth, found = (
+        truth, predicted = (
             numbers(examples),
             np.array([float(one.values if one.values is not None else one.text) for one in predictions]),
         )
         groups = [example.group for example in examples]
         parts = parts_of(groups)  # groups in the order in which they appear
         order = ["all", *dict.fromkeys(group for group in groups if group not in ("", "all"))]
-        return {name: number_scores(truth[parts[name]], found[parts[name]], self.scale.digits) for name in order}
+        return {name: number_scores(truth[parts[name]], predicted[parts[name]], self.scale.digits) for name in order}
 
     def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
         truth, digits = numbers(examples), self.scale.digits
-        found = np.array([float(one.values if one.values is not None else one.text) for one in predictions])
+        predicted = np.array([float(one.values if one.values is not None else one.text) for one in predictions])
         if name == "exact_match":
-            return np.asarray(found.round(digits) == truth.round(digits), np.float64)
-        return np.asarray(np.abs(found - truth)) if name == "mae" else None
+            return np.asarray(predicted.round(digits) == truth.round(digits), np.float64)
+        return np.asarray(np.abs(predicted - truth)) if name == "mae" else None
 
     def brief(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
         return number_scores(numbers(examples), np.array([float(one.text) for one in predictions]), self.scale.digits)

@@ -158,7 +158,7 @@ class Writer(writer.Writer):
         return budget * MANY // max(MANY, width)
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
-        found: list[list[Prediction]] = [[] for _ in positions]
+        predictions: list[list[Prediction]] = [[] for _ in positions]
         memory = model.read(batch.input)
         known = model.reading(batch.input) if options.looks else []
         for group in options.groups:
@@ -174,10 +174,10 @@ class Writer(writer.Writer):
                 positions=positions,
                 device=next(model.parameters()).device,
             )
-            for i, (texts, hypotheses) in enumerate(zip(found, best, strict=True)):
+            for i, (texts, hypotheses) in enumerate(zip(predictions, best, strict=True)):
                 read = [look.of(i) for look in known]
                 texts += [self._prediction(hypothesis, group, read) for hypothesis in hypotheses]
-        return found
+        return predictions
 
     def stream(self, model: Any, batch: Batch, options: Options) -> Iterator[str]:
         memory = model.read(batch.input)
@@ -235,7 +235,7 @@ class Writer(writer.Writer):
         groups = [example.group for example in examples]
         # Every group's own loss is computed alone, so that it does not depend on the others, and added up.
         own = {name: [i for i, group in enumerate(groups) if group == name] for name in _groups(examples)}
-        losses = {name: loss(chosen) for name, chosen in own.items()}
+        losses = {name: loss(indices) for name, indices in own.items()}
         losses["all"] = (sum(total for total, _ in losses.values()), sum(count for _, count in losses.values()))
         return {
             name: {

@@ -221,10 +221,10 @@ def ranked_predictions(
 ) -> list[Prediction]:
     """The `count` most probable of some outputs, (outputs) log-probabilities."""
     best, places = logs.topk(min(count, len(logs)))
-    told = [(names(place), value) for place, value in zip(places.tolist(), best.tolist(), strict=True)]
+    outputs = [(names(place), value) for place, value in zip(places.tolist(), best.tolist(), strict=True)]
     return [
         Prediction(name, value, tokens=[name], looks=looks, token_probabilities=np.exp([value]), values=values)
-        for name, value in told
+        for name, value in outputs
     ]
 
 
