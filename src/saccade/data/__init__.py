@@ -19,8 +19,8 @@ _DECLARED = re.compile(r"^INPUT\b", re.MULTILINE)
 def names() -> dict[str, str]:
     """All data sets and formats, and the module of each; found without importing one."""
     files = [path for room in ("sets", "formats") for path in sorted((_HERE / room).glob("*.py"))]
-    found = [path for path in files if _DECLARED.search(path.read_text(encoding="utf-8"))]
-    return {path.stem: f"saccade.data.{path.parent.name}.{path.stem}" for path in found}
+    declared = [path for path in files if _DECLARED.search(path.read_text(encoding="utf-8"))]
+    return {path.stem: f"saccade.data.{path.parent.name}.{path.stem}" for path in declared}
 
 
 def dataset(name: str) -> ModuleType:

@@ -116,10 +116,10 @@ def files_of(examples: Iterable[Example]) -> str:
 
 def digest(content: Iterable[bytes]) -> str:
     """A short name for exactly this content."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for part in content:
-        found.update(part)
-    return found.hexdigest()[:16]
+        hashed.update(part)
+    return hashed.hexdigest()[:16]
 
 
 def in_order(labels: Iterable[str]) -> list[str]:

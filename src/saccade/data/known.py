@@ -111,8 +111,8 @@ def unzipped(path: Path) -> bytes:
 def data_directory(given: str | None = None) -> Path:
     """Where data sets are looked for: what is given, else SACCADE_DATA, else a place in the user's cache."""
     try:
-        chosen = given or os.environ.get("SACCADE_DATA")
-        return Path(chosen).expanduser() if chosen else cache(sys.platform, os.environ) / "saccade" / "data"
+        directory = given or os.environ.get("SACCADE_DATA")
+        return Path(directory).expanduser() if directory else cache(sys.platform, os.environ) / "saccade" / "data"
     except RuntimeError as error:  # nobody's home
         raise UsageError(f"no data directory ({error}); name one by --data-dir or SACCADE_DATA") from None
 
@@ -141,8 +141,8 @@ def status(item: Known, directory: Path, verify: bool = False) -> Status:
 
 def wanted(item: Known, directory: Path) -> list[KnownFile]:
     """The files that are missing or whose contents are damaged."""
-    found = status(item, directory, verify=True)
-    return [file for file in item.files if file.path in {*found.missing, *found.damaged}]
+    state = status(item, directory, verify=True)
+    return [file for file in item.files if file.path in {*state.missing, *state.damaged}]
 
 
 def find(name: str, file: str, directory: Path | None = None, fix: str = ELSEWHERE) -> Path:
@@ -187,11 +187,11 @@ def digest(file: KnownFile, path: Path) -> str:
             from saccade.data import archives  # few commands unpack any
 
             return archives.digest(path, file.members, file.bytes)
-        found = hashlib.sha256()
+        hashed = hashlib.sha256()
         with opened(path) as stream:
             while piece := stream.read(CHUNK):
-                found.update(piece)
-        return found.hexdigest()
+                hashed.update(piece)
+        return hashed.hexdigest()
     except (OSError, EOFError, zlib.error, DataError):
         return ""
 
@@ -216,12 +216,12 @@ def way_to(item: Known, files: Collection[KnownFile], directory: Path) -> str:
 def _read() -> dict[str, Known]:
     # importlib.resources would take longer to import than the rest of this file together
     document = tomllib.loads(Path(__file__).with_name("known.toml").read_text(encoding="utf-8"))
-    found = {}
+    sets = {}
     for name, entry in document.items():
         groups = [*entry.pop("from", ()), {"files": entry.pop("files", ())}]
         files = sorted((file for group in groups for file in _files(**group)), key=lambda file: file.path)
-        found[name] = Known(name, **entry, files=tuple(files))
-    return found
+        sets[name] = Known(name, **entry, files=tuple(files))
+    return sets
 
 
 def _files(
@@ -261,16 +261,16 @@ def _unpacked_size(path: Path) -> int:
 
 
 def _row(item: Known, directory: Path, verify: bool) -> dict[str, Any]:
-    found = status(item, directory, verify)
+    state = status(item, directory, verify)
     return {
         "name": item.name,
-        "status": "generated" if item.generated else found.state,
+        "status": "generated" if item.generated else state.state,
         "size": "" if item.generated else amount(sum(file.bytes for file in item.files)),
         "licence": item.licence,
         "about": item.about,
         "where": "" if item.generated else str(directory / item.name),
         "address": item.address,
         "files": [file.path for file in item.files],
-        "missing": list(found.missing),
-        "damaged": list(found.damaged),
+        "missing": list(state.missing),
+        "damaged": list(state.damaged),
     }

@@ -24,8 +24,8 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on this device."""
-        found: Batch = moved(self, torch.device(device))
-        return found
+        batch: Batch = moved(self, torch.device(device))
+        return batch
 
 
 def moved(value: Any, device: torch.device) -> Any:

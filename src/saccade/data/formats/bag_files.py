@@ -69,12 +69,12 @@ def named(text: str, shape: tuple[int, ...]) -> Example:
         return _pictures(place, shape) if place.is_dir() else _tiled(place, shape)
     if place.is_dir() or place.suffix.lower() in SUFFIXES:
         raise DataError(f"{path}: expected a CSV file of {shape[0]} features, as the run has learned from, got pictures")
-    found = {example.name: example for example in _table(place, labeled=False)}
-    if name and name not in found:
-        raise UnknownName(f"bag of {path}", name, found)
-    if not name and len(found) != 1:
-        raise DataError(f"{path}: expected one bag, got {len(found)}; name one as {path}#{next(iter(found), 'ID')}")
-    return found[name] if name else next(iter(found.values()))
+    bags = {example.name: example for example in _table(place, labeled=False)}
+    if name and name not in bags:
+        raise UnknownName(f"bag of {path}", name, bags)
+    if not name and len(bags) != 1:
+        raise DataError(f"{path}: expected one bag, got {len(bags)}; name one as {path}#{next(iter(bags), 'ID')}")
+    return bags[name] if name else next(iter(bags.values()))
 
 
 def inputs_of(path: str) -> list[Example] | None:
@@ -110,8 +110,8 @@ def _table(path: Path, *, labeled: bool) -> list[Example]:
 
 def _label(path: Path, name: str, labels: set[str]) -> str:
     if len(labels) > 1:
-        told = " and ".join(sorted(labels)[:2])
-        raise DataError(f"{path}: expected one label for bag {name!r}, got {told}; a label is the whole bag's")
+        got = " and ".join(sorted(labels)[:2])
+        raise DataError(f"{path}: expected one label for bag {name!r}, got {got}; a label is the whole bag's")
     return labels.pop()
 
 
@@ -120,12 +120,12 @@ def _folder(path: Path, shape: tuple[int, ...]) -> Iterator[Example]:
     for label in sorted(child for child in path.iterdir() if child.is_dir()):
         for child in sorted(label.iterdir()):
             if child.is_dir():
-                found = _pictures(child, shape)
+                bag = _pictures(child, shape)
             elif child.suffix.lower() in SUFFIXES:
-                found = _tiled(child, shape)
+                bag = _tiled(child, shape)
             else:
                 continue
-            yield Example(found.input, label.name, name=f"{label.name}/{child.name}", files=(str(child),))
+            yield Example(bag.input, label.name, name=f"{label.name}/{child.name}", files=(str(child),))
 
 
 def _pictures(path: Path, shape: tuple[int, ...]) -> Example:
@@ -133,8 +133,8 @@ def _pictures(path: Path, shape: tuple[int, ...]) -> Example:
     files = sorted(child for child in path.iterdir() if child.suffix.lower() in SUFFIXES)
     if not files:
         raise DataError(f"{path}: expected pictures ({', '.join(SUFFIXES)}), got none")
-    found = np.stack([pixels_of(file, (shape[0], shape[1], channels(shape))) for file in files])
-    return Example(Bag(found.astype(np.float32) / np.float32(255)), name=path.name)
+    pixels = np.stack([pixels_of(file, (shape[0], shape[1], channels(shape))) for file in files])
+    return Example(Bag(pixels.astype(np.float32) / np.float32(255)), name=path.name)
 
 
 def _tiled(path: Path, shape: tuple[int, ...]) -> Example:

@@ -28,18 +28,18 @@ def csv_rows(path: Path, content: bytes) -> tuple[list[str], Numbered]:
     delimiter = max(DELIMITERS, key=header.count)
     csv.field_size_limit(LONGEST_LINE)  # Python's own limit is shorter than some texts
     rows, start = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1
-    found: Numbered = []
+    numbered: Numbered = []
     try:
         for row in rows:
             if row:
-                found.append((start, row))
+                numbered.append((start, row))
             start = rows.line_num + 1
     except csv.Error as error:
         unclosed = "the quote that opens in this row is never closed" if "unexpected end" in str(error) else str(error)
         raise DataError(f"{path}:{start}: cannot be read as CSV ({unclosed}); mend the row") from None
-    if not found:
+    if not numbered:
         raise DataError(f"{path}: expected a first line that names the columns, got an empty file")
-    return [name.strip() for name in found[0][1]], found[1:]
+    return [name.strip() for name in numbered[0][1]], numbered[1:]
 
 
 def require_once(where: str, names: list[str], wanted: Iterable[str]) -> None:
@@ -92,9 +92,9 @@ class CsvTable:
     def _numbers(self, places: list[int]) -> Iterator[list[float]]:
         for number, row in enumerate(self.rows):
             try:
-                found = [float(row[place]) for place in places]
+                values = [float(row[place]) for place in places]
             except ValueError:
-                found = [float("nan")]
-            if not np.isfinite(np.array(found).astype(np.float32)).all():
+                values = [float("nan")]
+            if not np.isfinite(np.array(values).astype(np.float32)).all():
                 raise DataError(f"{self.where(number)}: expected finite numbers as features, got {','.join(row)!r}")
-            yield found
+            yield values

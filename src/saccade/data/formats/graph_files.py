@@ -97,14 +97,14 @@ def load(config: Config) -> Splits:
         raise DataError(f"{config.nodes}: expected each id once, got {_double(names)!r} twice; name nodes apart")
     classes = tuple(in_order(set(labels) - {""}))
     known = {name: number for number, name in enumerate(classes)} | {"": -1}
-    found = np.array([known[label] for label in labels], np.int64)
+    truth = np.array([known[label] for label in labels], np.int64)
     edges = CsvTable(Path(config.edges), ("source", "target"))
     ends = np.array([_ends(numbers, edges, side) for side in edges.wanted], np.int64)
     edge_index, features = _edges(ends.reshape(2, -1), edges, config.directed)
     dense = nodes.numbers(("id", "label", "split"))
     places = tuple(map(nodes.where, range(len(names))))
-    train, valid, test = _parts(nodes, found, config.held_out)
-    return GraphData(sparse(dense), found, edge_index, train, valid, test, classes, tuple(names), features, places).splits()
+    train, valid, test = _parts(nodes, truth, config.held_out)
+    return GraphData(sparse(dense), truth, edge_index, train, valid, test, classes, tuple(names), features, places).splits()
 
 
 def both_ways(ends: Integers, nodes: int) -> Integers:
@@ -168,14 +168,14 @@ def _parts(table: CsvTable, labels: Integers, held_out: float) -> list[Integers]
     """Training, validation and test nodes; without a column for it, some by their ids, and no test."""
     if "split" not in table.header:
         names = table.column("id")
-        chosen = sorted(np.flatnonzero(labels >= 0).tolist(), key=lambda node: hash_order(names[node], "held"))
-        count = round(held_out * len(chosen))
-        valid, train = np.array(sorted(chosen[:count]), np.int64), np.array(sorted(chosen[count:]), np.int64)
+        labeled = sorted(np.flatnonzero(labels >= 0).tolist(), key=lambda node: hash_order(names[node], "held"))
+        count = round(held_out * len(labeled))
+        valid, train = np.array(sorted(labeled[:count]), np.int64), np.array(sorted(labeled[count:]), np.int64)
         return [train, valid, np.zeros(0, np.int64)]
-    told = np.array(table.column("split"), dtype=str)
-    for name in sorted(set(told.tolist()) - {"", *SPLITS}):
+    splits = np.array(table.column("split"), dtype=str)
+    for name in sorted(set(splits.tolist()) - {"", *SPLITS}):
         raise DataError(f"{table.path}: expected train, valid, test or nothing as split, got {name!r}")
-    parts = [np.flatnonzero(told == name) for name in SPLITS]
+    parts = [np.flatnonzero(splits == name) for name in SPLITS]
     for part in parts:
         for node in part[labels[part] < 0].tolist():
             missing = "expected a label for each node that has a split, got none"

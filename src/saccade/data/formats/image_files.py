@@ -98,8 +98,8 @@ def opened(path: Path, channels: int) -> Image.Image:
     except UnidentifiedImageError:
         raise DataError(f"{path}: expected a picture (png, jpg …), got something else; mend it or take it away") from None
     except Exception as error:  # Pillow has no one error for a broken file: its decoders raise what they like
-        told = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
-        raise DataError(f"{path}: cannot be read as a picture ({told}); mend it or take it away") from None
+        reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
+        raise DataError(f"{path}: cannot be read as a picture ({reason}); mend it or take it away") from None
 
 
 def _require_small(path: Path, size: tuple[int, int]) -> None:
@@ -138,8 +138,8 @@ def _in_folders(place: Path) -> list[tuple[Path, str, str, str]]:
 def _in_table(place: Path) -> list[tuple[Path, str, str, str]]:
     """Path, label, group and row as a CSV file says them."""
     if place.suffix.lower() != ".csv":
-        found = "a file of another kind" if place.exists() else "nothing"
-        raise DataError(f"{place}: expected {FORMATS}, got {found}")
+        got = "a file of another kind" if place.exists() else "nothing"
+        raise DataError(f"{place}: expected {FORMATS}, got {got}")
     table = CsvTable(place, ("path", "label"))
     paths, labels = table.column("path"), table.column("label")
     groups = table.column("group") if "group" in table.header else [""] * len(paths)

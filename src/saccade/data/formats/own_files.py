@@ -59,11 +59,11 @@ class OwnFiles:
 def located(config: Any, bases: Sequence[Path]) -> Any:
     """A config of the user's own files with each path as it is found from the first of these directories that has it."""
     names = [name for name in ("train", "valid", "test", "nodes", "edges") if isinstance(getattr(config, name, None), str)]
-    changes = {name: _found(getattr(config, name), bases) for name in names}
+    changes = {name: _resolved(getattr(config, name), bases) for name in names}
     return replace(config, **changes) if changes else config
 
 
-def _found(given: str, bases: Sequence[Path]) -> str:
+def _resolved(given: str, bases: Sequence[Path]) -> str:
     """A path, or several with commas between, from the first base that has all of them."""
     for base in bases if given else ():
         for names in ([given], [name.strip() for name in given.split(",")]):
@@ -81,14 +81,14 @@ def _same(one: str, other: str) -> bool:
 def content(path: Path, known: str) -> bytes:
     """All of a file, unpacked; `known` says what is expected there."""
     try:
-        found = inputs.content(path, f"known: {known}")
+        unpacked = inputs.content(path, f"known: {known}")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file{_nearest(path)}") from None
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if foreign := FOREIGN.get(found[:2]):
+    if foreign := FOREIGN.get(unpacked[:2]):
         raise DataError(f"{path}: expected UTF-8, got {foreign}; fix: convert or rename the file")
-    return found
+    return unpacked
 
 
 def text(path: Path, known: str) -> str:

@@ -39,15 +39,15 @@ def load(config: Config) -> Splits:
     """The texts of all files."""
     if not config.train:
         raise UsageError(f"data.train: expected a text, got nothing; fix: data.train={FORMATS}")
-    found = config.splits(lambda spec: read(spec, config), lambda one: one.target.encode())
-    whole = [*found.train, *found.valid]
+    splits = config.splits(lambda spec: read(spec, config), lambda one: one.target.encode())
+    whole = [*splits.train, *splits.valid]
     if config.by_part().valid or not config.held_out or len(whole) >= MANY:
-        return found
+        return splits
     cuts = [(one, int(len(one.target) * (1 - config.held_out))) for one in whole]
     train = [replace(one, target=one.target[:cut]) for one, cut in cuts]
     valid = [replace(one, target=one.target[cut:]) for one, cut in cuts]
     train, valid = ([one for one in part if one.target] for part in (train, valid))
-    return Splits(train, valid, found.test)
+    return Splits(train, valid, splits.test)
 
 
 def read(spec: str, config: Config) -> list[Example]:
@@ -70,10 +70,10 @@ def _texts(path: Path, column: str = "") -> Iterator[Example]:
 def _files(spec: str) -> list[Path]:
     """The files that are meant, those of a folder in the order of their names."""
     names = [spec] if os.path.exists(os.path.expanduser(spec)) else [name.strip() for name in spec.split(",")]
-    found: list[Path] = []
+    files: list[Path] = []
     for path in (Path(os.path.expanduser(name)) for name in names):
         inside = sorted(one for one in path.rglob("*") if suffix(one) in PLAIN) if os.path.isdir(path) else [path]
         if not inside:
             raise DataError(f"{path}: expected texts ({', '.join(PLAIN)}) in the folder, got none; known: {FORMATS}")
-        found += inside
-    return found
+        files += inside
+    return files

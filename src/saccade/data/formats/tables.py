@@ -76,25 +76,25 @@ class Table:
 
         `rename`: whether all that a user can do about a wrong name is to change it in the file.
         """
-        found: dict[str, str] = {}
+        column_of: dict[str, str] = {}
         for key, name in {key: name * self.named for key, name in given.items()}.items():
             known = [own for own in self.columns if (own == name if name else own.strip().lower() in NAMES[key])]
             if len(known) == 1:
-                found[key] = known[0]
+                column_of[key] = known[0]
             elif known and name:
                 require_once(self.name, list(self.columns), [name])
-        missing = [key for key in wanted if key not in found]
-        named = [key for key, name in given.items() if name and self.named and key not in found]
+        missing = [key for key in wanted if key not in column_of]
+        named = [key for key, name in given.items() if name and self.named and key not in column_of]
         if missing or named:
             keys = {key: name for key, name in given.items() if key in (*missing, *named)}
-            near = {key: self._guess(key, name, found) for key, name in keys.items()}
+            near = {key: self._guess(key, name, column_of) for key, name in keys.items()}
             fix = " ".join(f"data.{key}={own}" for key, own in near.items())
             if rename:
                 fix = f"rename {' and '.join(f'{own!r} to {keys[key] or key!r}' for key, own in near.items())}"
             expected = " and ".join(f"a column {repr(name) if name else key}" for key, name in keys.items())
             columns = ", ".join(map(str, self.columns))[:200]
             raise DataError(f"{self.name}: expected {expected}, columns are {columns}; {'' if rename else 'say '}{fix}")
-        return found
+        return column_of
 
     def _guess(self, key: str, name: str, taken: Mapping[str, str]) -> str:
         """The column that may have been meant: of a like name, the longest texts, or the fewest different values."""
@@ -164,9 +164,9 @@ def _flat(value: Value) -> dict[str, Value] | BadRow:
     return {**{str(key): own for key, own in value.items() if not isinstance(own, Mapping)}, **inner}
 
 
-def _objects(name: str, found: Sequence[tuple[int, dict[str, Value] | BadRow]], unit: str = "") -> Table:
+def _objects(name: str, objects: Sequence[tuple[int, dict[str, Value] | BadRow]], unit: str = "") -> Table:
     """A table of objects; a column is what some of them have."""
-    rows = [TableRow(number, cells) for number, cells in found]
+    rows = [TableRow(number, cells) for number, cells in objects]
     columns = dict.fromkeys(key for row in rows if not isinstance(row.cells, BadRow) for key in row.cells)
     return Table(name, list(columns), rows, unit)
 
@@ -175,14 +175,14 @@ def _array(path: Path) -> Table:
     """A JSON file that is an array of objects."""
     text = own_files.text(path, "an array of objects")
     try:
-        found = json.loads(text)
+        items = json.loads(text)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}:{error.lineno}: expected a JSON array of objects, got {error.msg}; mend the line") from None
     except RecursionError:
         raise DataError(f"{path}: expected a JSON array of objects, got one that is nested too deeply") from None
-    if not isinstance(found, list):
-        raise DataError(f"{path}: expected a JSON array of objects, got {type(found).__name__}; fix: [{{…}}, {{…}}]")
-    return _objects(str(path), [(number, _flat(one)) for number, one in enumerate(found, 1)], "item")
+    if not isinstance(items, list):
+        raise DataError(f"{path}: expected a JSON array of objects, got {type(items).__name__}; fix: [{{…}}, {{…}}]")
+    return _objects(str(path), [(number, _flat(one)) for number, one in enumerate(items, 1)], "item")
 
 
 def _parquet(path: Path, content: bytes) -> Table:
@@ -216,8 +216,8 @@ def held_table(data: Any, name: str = "data") -> Table:
         forms = "a file, (text, label) pairs, dicts, a DataFrame or a datasets.Dataset"
         raise UsageError(f"{name}: expected {forms}, got {type(data).__name__}")
     rows = list(data)
-    found = _objects(name, [(number, _held(row)) for number, row in enumerate(rows, 1)], "row")
-    return replace(found, named=any(isinstance(row, Mapping) for row in rows))
+    table = _objects(name, [(number, _held(row)) for number, row in enumerate(rows, 1)], "row")
+    return replace(table, named=any(isinstance(row, Mapping) for row in rows))
 
 
 def _columns(name: str, columns: Mapping[str, Sequence[Value]], count: int) -> Table:

@@ -73,11 +73,11 @@ def load(config: Config, report: Callable[[str], None] = to_stderr) -> Splits:
     """The examples of all files; `report` is told of bad lines that were skipped."""
     if not config.train:
         raise UsageError(f"data.train: expected a file, got nothing; fix: data.train={FORMATS}")
-    found = config.splits(lambda spec: read(spec, config, report), lambda one: one.input.encode("utf-8", "surrogatepass"))
-    if config.held_out and not config.valid and not found.valid:
+    splits = config.splits(lambda spec: read(spec, config, report), lambda one: one.input.encode("utf-8", "surrogatepass"))
+    if config.held_out and not config.valid and not splits.valid:
         hint = "fix: name a file as data.valid, or data.held_out=0"
         raise DataError(f"{config.train}: expected different sources, of which some are held out, got one; {hint}")
-    return found
+    return splits
 
 
 def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:
@@ -127,13 +127,13 @@ def inputs_of(path: str, text: str = "") -> list[str] | None:
 def texts_of(table: Table, text: str = "", *, rename: bool = False) -> list[str]:
     """The texts in a column of a table."""
     column = table.chosen({"text": text}, ("text",), rename=rename)["text"] if table.columns else "text"
-    found = []
+    texts = []
     for row in table.rows:
         try:
-            found.append(as_text(row.cell(column), column))
+            texts.append(as_text(row.cell(column), column))
         except BadRow as error:
             raise DataError(f"{table.where(row)}: {error.problem}; fix: {error.fix}") from None
-    return found
+    return texts
 
 
 def _checked(spec: str, rows: Parsed, config: Config, report: Callable[[str], None]) -> list[Example]:
@@ -192,8 +192,8 @@ def is_header(line: bytes) -> bool:
 def _names_columns(names: Sequence[str]) -> bool:
     """Whether a first line of three or more columns names a text and a label, elsewhere than in the first two."""
     small = [name.strip().lower() for name in names]
-    found = [[place for place, name in enumerate(small) if name in NAMES[key]] for key in ("text", "label")]
-    return len(names) > 2 and all(len(places) == 1 for places in found) and (len(names) > 3 or found != [[0], [1]])
+    candidates = [[place for place, name in enumerate(small) if name in NAMES[key]] for key in ("text", "label")]
+    return len(names) > 2 and all(len(places) == 1 for places in candidates) and (len(names) > 3 or candidates != [[0], [1]])
 
 
 def _parallel(paths: Sequence[Path]) -> Iterator[tuple[Place, Callable[[], Example]]]:
@@ -231,12 +231,12 @@ def _lines(path: Path, *, empty: bool = False) -> list[bytes]:
 
 def _in_folders(folder: Path) -> Iterator[tuple[Place, Callable[[], Example]]]:
     """The texts of folders named by their labels."""
-    found = False
+    any_text = False
     for label in sorted(child for child in folder.iterdir() if child.is_dir() and not child.name.startswith(".")):
         for path in sorted(path for path in label.rglob("*") if suffix(path) in PLAIN and not path.name.startswith(".")):
-            found = True
+            any_text = True
             yield ((str(path),), 0), partial(_whole, path, label.name)
-    if not found:
+    if not any_text:
         expected = f"expected a folder of texts ({', '.join(PLAIN)}) for each label"
         raise DataError(f"{folder}: {expected}, got none; known: {FORMATS}")
 

@@ -29,16 +29,16 @@ def read(path: Path, wanted: Collection[str] | None = None) -> tuple[list[str], 
     header = first[1].split()
     headed = len(header) == 2 and all(part.isdecimal() and len(part) < DIGITS for part in header)
     width = int(header[1]) if headed else len(header) - 1
-    found: dict[str, Vectors] = {}
+    vectors: dict[str, Vectors] = {}
     for number, line in rows if headed else itertools.chain([first], rows):
         # From the right: some files have words with spaces in them.
         word, *numbers = line.rsplit(" ", width) if width else [line]
         if width < 1 or len(numbers) != width or not word:
             got = max(len(line.split()) - 1, 0)
             raise DataError(f"{path}:{number}: {FORM}, {max(width, 1)} of them, got {got}; mend the line")
-        if word not in found and (wanted is None or word in wanted):
-            found[word] = _vector(numbers, path, number)
-    return list(found), np.stack(list(found.values())) if found else np.zeros((0, width), dtype=np.float32)
+        if word not in vectors and (wanted is None or word in wanted):
+            vectors[word] = _vector(numbers, path, number)
+    return list(vectors), np.stack(list(vectors.values())) if vectors else np.zeros((0, width), dtype=np.float32)
 
 
 def _vector(numbers: Sequence[str], path: Path, number: int) -> Vectors:
@@ -62,8 +62,8 @@ def _rows(path: Path) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError:
         raise DataError(f"{path}:{number}: not UTF-8; expected vectors as text, not in word2vec's binary form") from None
     except (OSError, EOFError, zlib.error) as error:
-        told = getattr(error, "strerror", None) or error
-        raise DataError(f"{path}: cannot be read ({told}); name a text file of vectors") from None
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: cannot be read ({reason}); name a text file of vectors") from None
 
 
 def write(path: Path, words: Sequence[str], vectors: Vectors) -> None:

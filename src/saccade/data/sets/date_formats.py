@@ -106,12 +106,12 @@ def formats(name: str) -> tuple[Format, ...]:
     locale = Locale.parse(name)
     patterns = [locale.date_formats[style].pattern for style in STYLES]
     patterns += [locale.datetime_skeletons[key].pattern for key in SKELETONS if key in locale.datetime_skeletons]
-    found: dict[tuple[Piece, ...], Format] = {}
+    by_pieces: dict[tuple[Piece, ...], Format] = {}
     for pattern in patterns:
         pieces = tuple(_piece(locale, token) for _, token in tokenize_pattern(pattern))
         if sorted(piece.kind for piece in pieces if piece.kind not in ("", "E")) == ["M", "d", "y"]:
-            found.setdefault(pieces, Format(name, pattern, ZEROS[locale.default_numbering_system], pieces))
-    return tuple(found.values())
+            by_pieces.setdefault(pieces, Format(name, pattern, ZEROS[locale.default_numbering_system], pieces))
+    return tuple(by_pieces.values())
 
 
 def _piece(locale: Locale, token: str | tuple[str, int]) -> Piece:

@@ -68,11 +68,11 @@ def readings(text: str, locale: str | None = None) -> set[str]:
     """The ISO dates that the formats of all locales, or of this one, give for a text without tag."""
     text = normalize(text).casefold()
     numbers = _NUMBER.findall(text)
-    found = set()
+    days = set()
     for reader in _readers().get(_outline(text), ()):
         if locale is None or locale in reader.locales:
-            found.add(reader.read(numbers))
-    return {day for day in found if day is not None}
+            days.add(reader.read(numbers))
+    return {day for day in days if day is not None}
 
 
 def _outline(text: str) -> str:
@@ -88,7 +88,7 @@ def _readers() -> dict[str, list[Reader]]:
         for outline, parts, month in _spelled(form):
             reader = readers.setdefault(outline, {}).setdefault((parts, month), Reader(parts, month))
             reader.locales.add(form.locale)
-    return {outline: list(found.values()) for outline, found in readers.items()}
+    return {outline: list(own.values()) for outline, own in readers.items()}
 
 
 def _spelled(form: Format) -> Iterator[tuple[str, tuple[str | int, ...], int]]:

@@ -59,7 +59,7 @@ class Config:
 
 def load(config: Config) -> Splits:
     """The examples, drawn anew; it takes a few seconds."""
-    locales = _chosen(config.locales)
+    locales = _locales(config.locales)
     return Splits(
         train=_draw("train", config.train_size, locales, config),
         valid=_draw("valid", config.valid_size, locales, config),
@@ -90,14 +90,14 @@ def years(split: str) -> list[int]:
     return [year for year in YEARS if not any(year in held for held in HELD_OUT.values())]
 
 
-def _chosen(names: str) -> Sequence[str]:
-    chosen = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    for name in chosen:
+def _locales(names: str) -> Sequence[str]:
+    locales = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    for name in locales:
         if name not in LOCALES:
             raise UnknownName("locale", name, LOCALES)
-    if names.strip() and not chosen:
+    if names.strip() and not locales:
         raise UsageError(f"locales: expected names such as en_US,de_DE, or nothing for all; got {names!r}")
-    return chosen or LOCALES
+    return locales or LOCALES
 
 
 def _draw(split: str, size: int, locales: Sequence[str], config: Config) -> list[Example]:

@@ -64,8 +64,8 @@ def _words(sizes: Integers, groups: Sequence[str], draws: Draws) -> list[Example
     ]
 
 
-def _pictures(found: Found, sizes: Integers, groups: Sequence[str], draws: Draws) -> PictureSets:
-    images, labels = found
-    chosen = np.split(draws.whole(0, len(labels) - 1, int(sizes.sum())), sizes.cumsum()[:-1])
-    digits = [labels[own] for own in chosen]
-    return PictureSets(images, chosen, digits, [f"{own.sum()}" for own in digits], groups)
+def _pictures(labeled: Found, sizes: Integers, groups: Sequence[str], draws: Draws) -> PictureSets:
+    images, labels = labeled
+    drawn = np.split(draws.whole(0, len(labels) - 1, int(sizes.sum())), sizes.cumsum()[:-1])
+    digits = [labels[own] for own in drawn]
+    return PictureSets(images, drawn, digits, [f"{own.sum()}" for own in digits], groups)

@@ -42,13 +42,13 @@ def load(config: Config) -> Splits:
         label = POLARITY[polarity] if config.label == "polarity" else stars
         parts["valid" if held_out else part].append((f"{polarity}/{name}", Example(text, label)))
     # In the order of a hash: the archive has one polarity after the other.
-    ordered = {part: sorted(found, key=lambda one: hash_order(one[0], "order")) for part, found in parts.items()}
+    ordered = {part: sorted(reviews, key=lambda one: hash_order(one[0], "order")) for part, reviews in parts.items()}
     return Splits(*([pair for _, pair in ordered[part]] for part in ("train", "valid", "test")))
 
 
 def _reviews(path: Path) -> Iterator[tuple[str, str, str, str, str]]:
     """Part, polarity, file name, stars and text of each review, in one pass over the archive; nothing is unpacked."""
-    found = 0
+    count = 0
     try:
         # Not tarfile's own "r|xz", which takes a file that was cut short for its end.
         with bounded(_unpacked(path), path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
@@ -56,11 +56,11 @@ def _reviews(path: Path) -> Iterator[tuple[str, str, str, str, str]]:
                 match = NAME.fullmatch(member.name)
                 content = archive.extractfile(member) if match and member.isreg() and member.size <= LARGEST else None
                 if match and content is not None:
-                    found += 1
+                    count += 1
                     yield match[1], match[2], match[3], match[4], _text(content.read(), f"{path}: {member.name}")
     except (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError) as error:
         raise DataError(f"{path}: cannot be read ({error}); download it again, or take it from where it was whole") from None
-    if not found:
+    if not count:
         raise DataError(f"{path}: expected reviews such as aclImdb/train/pos/0_9.txt, got none; download it again")
 
 

@@ -46,11 +46,11 @@ def load(config: Config) -> Splits:
     path = known.find("mil", f"{config.corpus}.csv")
     bags = _bags(path)
     time, fold = divmod(config.fold, FOLDS)
-    chosen = {int(number) for number in _folds(config, len(bags))[time][fold]}
-    if not chosen < set(range(len(bags))):
+    held_out = {int(number) for number in _folds(config, len(bags))[time][fold]}
+    if not held_out < set(range(len(bags))):
         raise DataError(f"{path}: expected more bags than fold {config.fold} names; take the published files")
-    learned = [bag for number, bag in enumerate(bags) if number not in chosen]
-    return Splits(learned, [], [bags[number] for number in sorted(chosen)])
+    learned = [bag for number, bag in enumerate(bags) if number not in held_out]
+    return Splits(learned, [], [bags[number] for number in sorted(held_out)])
 
 
 def _folds(config: Config, count: int) -> list[list[Integers]]:
@@ -72,7 +72,7 @@ def _bags(path: Path) -> list[Example]:
     for row in csv.reader(io.StringIO(known.unzipped(path).decode())):
         rows.setdefault(row[1] if len(row) > 2 else "", []).append(row)
     try:
-        return [_bag(name, found) for name, found in rows.items()]
+        return [_bag(name, lines) for name, lines in rows.items()]
     except (ValueError, KeyError, IndexError):
         raise DataError(
             f"{path}: expected lines of label 0 or 1, bag and as many numbers each; take the published file"

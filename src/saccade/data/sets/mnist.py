@@ -39,7 +39,7 @@ def load(config: Config) -> Splits:
 def labeled(name: str, held_out: int, label: Callable[[int], str]) -> Splits:
     """The pictures of a data set in this format with their labels; the last training examples are the validation set."""
     train, test = (
-        [Example(Picture(image), label(number)) for image, number in zip(*found, strict=True)] for found in _parts(name)
+        [Example(Picture(image), label(number)) for image, number in zip(*part, strict=True)] for part in _parts(name)
     )
     if held_out >= len(train):
         raise UsageError(f"data.held_out: expected fewer than the {len(train)} training examples, got {held_out}")
@@ -48,8 +48,8 @@ def labeled(name: str, held_out: int, label: Callable[[int], str]) -> Splits:
 
 
 def _parts(name: str) -> list[tuple[NDArray[np.uint8], list[int]]]:
-    found = [pictures(name, part) for part in ("train", "test")]
-    return [(images, labels.tolist()) for images, labels in found]
+    parts = [pictures(name, part) for part in ("train", "test")]
+    return [(images, labels.tolist()) for images, labels in parts]
 
 
 def pictures(name: str, part: Part) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -66,9 +66,9 @@ def _made(
         positive = number % 2 == 0
         while True:
             size = max(1, int(draws.normal(config.size, config.spread)))
-            chosen = draws.integers(len(labels), size=size) if positive else others[draws.integers(len(others), size=size)]
-            marks = (labels[chosen] == config.digit).astype(np.int64)
+            drawn = draws.integers(len(labels), size=size) if positive else others[draws.integers(len(others), size=size)]
+            marks = (labels[drawn] == config.digit).astype(np.int64)
             if bool(marks.any()) == positive:
                 break
-        items = images[chosen].astype(np.float32) / np.float32(255)
+        items = images[drawn].astype(np.float32) / np.float32(255)
         yield Example(Bag(items, marks), NAMES[positive], name=f"{number}")

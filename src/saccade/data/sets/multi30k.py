@@ -42,9 +42,9 @@ def _pairs(config: Config, split: str, targets: list[str]) -> list[Example]:
     def path(language: str) -> str:
         return str(known.find("multi30k", NAMES[config.text].format(split=split, language=language)))
 
-    found: list[Example] = []
+    examples: list[Example] = []
     for target in targets:
         group = target if len(targets) > 1 else ""
         pairs = text_files.read(f"{path(config.source)},{path(target)}", text_files.Config())
-        found += [Example(pair.input, pair.target, group) for pair in pairs]
-    return found
+        examples += [Example(pair.input, pair.target, group) for pair in pairs]
+    return examples

@@ -43,14 +43,14 @@ def load(config: Config) -> Splits:
         raise DataError(
             f"planetoid/ind.{config.graph}: expected parts of one graph, got files that do not fit; take them anew"
         )
-    found = np.full(count, -1, np.int64)
-    found[:first], found[test] = labels, test_labels
+    truth = np.full(count, -1, np.int64)
+    truth[:first], truth[test] = labels, test_labels
     features = row_normalized(_joined(rest, tests, test - first, count - first))
     train = len(x.starts) - 1
     valid = np.arange(train, train + VALID)
     edges = _edges(config.graph, count)
     classes = tuple(str(number) for number in range(CLASSES[config.graph]))
-    return GraphData(features, found, edges, np.arange(train), valid, np.sort(test), classes).splits()
+    return GraphData(features, truth, edges, np.arange(train), valid, np.sort(test), classes).splits()
 
 
 def _joined(top: Csr, bottom: Csr, places: Integers, count: int) -> Csr:
@@ -74,19 +74,19 @@ def _path(name: str, part: str) -> Path:
 
 def _matrix(name: str, part: str) -> Csr:
     path = _path(name, part)
-    found = pickles.read(known.unzipped(path), path)
-    if not isinstance(found, Csr):
-        raise DataError(f"{path}: expected a sparse matrix, got {type(found).__name__}; take the published file")
-    return found
+    matrix = pickles.read(known.unzipped(path), path)
+    if not isinstance(matrix, Csr):
+        raise DataError(f"{path}: expected a sparse matrix, got {type(matrix).__name__}; take the published file")
+    return matrix
 
 
 def _labels(name: str, part: str) -> Integers:
     """The class of each row, of a matrix with a 1 in its column; rows of zeros have none."""
     path = _path(name, part)
-    found: NDArray[np.int64] = pickles.read(known.unzipped(path), path)
-    if not isinstance(found, np.ndarray) or found.ndim != 2 or found.shape[1] != CLASSES[name]:
+    one_hot: NDArray[np.int64] = pickles.read(known.unzipped(path), path)
+    if not isinstance(one_hot, np.ndarray) or one_hot.ndim != 2 or one_hot.shape[1] != CLASSES[name]:
         raise DataError(f"{path}: expected labels in {CLASSES[name]} columns; take the published file")
-    return np.where(found.any(1), found.argmax(1), -1).astype(np.int64)
+    return np.where(one_hot.any(1), one_hot.argmax(1), -1).astype(np.int64)
 
 
 def _test_index(name: str) -> Integers:
@@ -99,10 +99,10 @@ def _test_index(name: str) -> Integers:
 
 def _edges(name: str, count: int) -> Integers:
     path = _path(name, "graph")
-    found = pickles.read(known.unzipped(path), path)
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: expected lists of neighbors, got {type(found).__name__}; take the published file")
-    pairs = np.array([(node, other) for node, others in found.items() for other in others], np.int64).reshape(-1, 2).T
+    neighbors = pickles.read(known.unzipped(path), path)
+    if not isinstance(neighbors, dict):
+        raise DataError(f"{path}: expected lists of neighbors, got {type(neighbors).__name__}; take the published file")
+    pairs = np.array([(node, other) for node, others in neighbors.items() for other in others], np.int64).reshape(-1, 2).T
     if pairs.size and not 0 <= pairs.min() <= pairs.max() < count:
         raise DataError(
             f"{path}: expected nodes 0 … {count - 1}, got {pairs.min()} … {pairs.max()}; take the published file"

@@ -66,15 +66,15 @@ def _clouds(count: int, config: Config, draws: Draws) -> Iterator[Example]:
 
 def sphere(count: int, draws: Draws) -> Floats:
     """Of radius 1."""
-    found = draws.normal(count, 3)
-    length: Floats = np.linalg.norm(found, axis=1, keepdims=True)
-    return found / length
+    points = draws.normal(count, 3)
+    length: Floats = np.linalg.norm(points, axis=1, keepdims=True)
+    return points / length
 
 
 def hemisphere(count: int, draws: Draws) -> Floats:
     """Its upper half, open below, and as high as other solids are."""
-    found = sphere(count, draws)
-    return np.stack((found[:, 0], found[:, 1], 2 * np.abs(found[:, 2]) - 1), 1)
+    points = sphere(count, draws)
+    return np.stack((points[:, 0], points[:, 1], 2 * np.abs(points[:, 2]) - 1), 1)
 
 
 def disk(count: int, draws: Draws) -> Floats:

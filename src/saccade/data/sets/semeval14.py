@@ -40,12 +40,12 @@ def load(config: Config) -> Splits:
 
 def _examples(path: Path) -> list[Example]:
     """Three lines each: a sentence with $T$ where its term stands, the term, and -1, 0 or 1."""
-    found = lines(path)
-    if len(found) % 3:
-        raise DataError(f"{path}: expected three lines for each example, got {len(found)} lines; download it again")
+    rows = lines(path)
+    if len(rows) % 3:
+        raise DataError(f"{path}: expected three lines for each example, got {len(rows)} lines; download it again")
     examples = []
-    for start in range(0, len(found), 3):
-        sentence, term, label = found[start : start + 3]
+    for start in range(0, len(rows), 3):
+        sentence, term, label = rows[start : start + 3]
         if TERM not in sentence or label not in NAMES:
             got = f"{sentence[:40]!r} and {label[:10]!r}"
             raise DataError(f"{path}:{start + 1}: expected a sentence with {TERM}, its term, and -1, 0 or 1, got {got}")

@@ -71,13 +71,13 @@ def _held_out(pairs: list[Example]) -> tuple[list[Example], list[Example]]:
 
 def _labeled(path: Path, names: tuple[str, ...]) -> list[Example]:
     """Lines of the form LABEL TEXT."""
-    found = []
+    examples = []
     for number, line in enumerate(lines(path), 1):
         label, _, text = line.partition(" ")
         if not (label.isdigit() and int(label) < len(names) and text.strip()):
             raise DataError(f"{path}:{number}: expected a label 0 to {len(names) - 1} and a text, got {line[:40]!r}")
-        found.append(Example(text.strip(), names[int(label)]))
-    return found
+        examples.append(Example(text.strip(), names[int(label)]))
+    return examples
 
 
 def lines(path: Path) -> list[str]:

@@ -43,22 +43,22 @@ def load(config: Config) -> Splits:
     parts = (*held_out(pictures(config.corpus, "train")), pictures(config.corpus, "test"))
     counts = (config.train_size, config.valid_size, config.test_size)
     draws = (Draws(config.seed, part) for part in range(3))
-    return Splits(*(_made(found, count, config.size, one) for found, count, one in zip(parts, counts, draws, strict=True)))
+    return Splits(*(_made(part, count, config.size, one) for part, count, one in zip(parts, counts, draws, strict=True)))
 
 
-def _made(found: Found, count: int, size: int, draws: Draws) -> PictureSets:
+def _made(labeled: Found, count: int, size: int, draws: Draws) -> PictureSets:
     """So many sets; the odd one stands anywhere."""
-    images, labels = found
+    images, labels = labeled
     of_class = [np.flatnonzero(labels == label) for label in range(CLASSES)]
     common = draws.whole(0, CLASSES - 1, count)
     other = (common + draws.whole(1, CLASSES - 1, count)) % CLASSES
     places = draws.whole(0, size - 1, count)
     chances = draws.uniform(count, size)
-    chosen, marks = [], []
+    drawn, marks = [], []
     for number in range(count):
         classes = np.full(size, common[number])
         classes[places[number]] = other[number]
         pools = [of_class[label] for label in classes]
-        chosen.append(np.array([pool[int(chance * len(pool))] for pool, chance in zip(pools, chances[number], strict=True)]))
+        drawn.append(np.array([pool[int(chance * len(pool))] for pool, chance in zip(pools, chances[number], strict=True)]))
         marks.append((np.arange(size) == places[number]).astype(np.int64))
-    return PictureSets(images, chosen, marks, [""] * count, [""] * count)
+    return PictureSets(images, drawn, marks, [""] * count, [""] * count)

@@ -95,13 +95,13 @@ def _formed(text: str, form: str) -> str:
 def _lines(name: str, archive: str, member: str) -> Lines:
     """English and its translation, as the edition has them; what follows them in a line is passed over."""
     path = known.find(name, archive)
-    found = []
+    pairs = []
     for number, line in enumerate(_text(path, member).rstrip("\n").split("\n"), 1):
         columns = line.split("\t")
         if len(columns) < 2 or not columns[0].strip() or not columns[1].strip():
             raise DataError(f"{path}: {member}:{number}: expected English TAB translation, got {line[:40]!r}")
-        found.append((columns[0], columns[1]))
-    return found
+        pairs.append((columns[0], columns[1]))
+    return pairs
 
 
 def _text(path: Path, member: str) -> str:
