@@ -14,11 +14,11 @@ TINY = 1e-12  # the least probability whose logarithm counts
 
 def label_scores(truth: Integers, probabilities: Floats) -> dict[str, float]:
     """All scores of N examples with probabilities (N, labels); `auc` is there where every label occurs, and misses."""
-    chosen = probabilities.argmax(1)
+    predicted = probabilities.argmax(1)
     scores = {
         "examples": len(truth),
-        "accuracy": float((chosen == truth).mean()),
-        "macro_f1": macro_f1(confusion(truth, chosen, probabilities.shape[1])),
+        "accuracy": float((predicted == truth).mean()),
+        "macro_f1": macro_f1(confusion(truth, predicted, probabilities.shape[1])),
         "loss": float(-np.log(np.maximum(probabilities[np.arange(len(truth)), truth], TINY)).mean()),
         "calibration_error": calibration_error(truth, probabilities),
     }

@@ -15,14 +15,14 @@ def bounds(lengths: Sequence[int]) -> list[tuple[int, int]]:
     longest = max(1, *lengths)
     width = next(width for width in _round_numbers() if longest <= MOST * width)
     end = -(-longest // width) * width
-    found: list[tuple[int, int]] = []
+    bins: list[tuple[int, int]] = []
     first = min(1, *lengths)
     for last in range(width, end + 1, width):
         held = sum(first <= length <= last for length in lengths)
         if held and held >= FEWEST * len(lengths):
-            found.append((first, last))
+            bins.append((first, last))
             first = last + 1
-    return [*found[:-1], (found[-1][0], end)]
+    return [*bins[:-1], (bins[-1][0], end)]
 
 
 def _round_numbers() -> Iterator[int]:

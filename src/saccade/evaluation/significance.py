@@ -18,7 +18,7 @@ BOOTSTRAP, MCNEMAR = "paired bootstrap", "exact McNemar test"
 def mean_of(values: Floats, weights: Floats | None = None) -> Score:
     """The score that is the mean of these values, (N), where they count so much."""
     total, count = (values, np.ones_like(values)) if weights is None else (values * weights, weights)
-    return lambda chosen: float(total[chosen].sum() / count[chosen].sum())
+    return lambda indices: float(total[indices].sum() / count[indices].sum())
 
 
 def is_share(values: Floats) -> bool:

@@ -52,19 +52,19 @@ def paired_bootstrap(
     Of no difference at all p is 1: sacreBLEU asks for samples that differ by more than that, and finds none."""
     from sacrebleu.significance import PairedTest
 
-    systems: Any = [(name, list(found)) for name, found in texts.items()]
+    systems: Any = [(name, list(outputs)) for name, outputs in texts.items()]
     metrics: Any = {name: _metrics(tokenize)[name]}
     before = os.environ.get("SACREBLEU_SEED")
     os.environ["SACREBLEU_SEED"] = "12345"
     try:
         test = PairedTest(systems, metrics, references=[list(references)], test_type="bs", n_samples=samples)
-        _, found = test()
+        _, results = test()
     finally:
         if before is None:
             del os.environ["SACREBLEU_SEED"]
         else:
             os.environ["SACREBLEU_SEED"] = before
-    rows: Any = next(rows for key, rows in found.items() if key != "System")
+    rows: Any = next(rows for key, rows in results.items() if key != "System")
     chances = [1.0 if row.score == rows[0].score and row.p_value is not None else row.p_value for row in rows]
     return {
         system: {
