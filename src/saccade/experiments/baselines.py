@@ -42,9 +42,9 @@ def logistic_regression(settings: Settings, splits: Splits, split: str, ngrams: 
 
     def probabilities(strength: float, part: Sequence[Example]) -> NDArray[np.float64]:
         model = linear.LogisticRegression(C=strength, max_iter=1000).fit(examples, truth)
-        found: NDArray[np.float64] = np.zeros((len(part), len(labels)))
-        found[:, model.classes_] = model.predict_proba(features(part))
-        return found
+        table: NDArray[np.float64] = np.zeros((len(part), len(labels)))
+        table[:, model.classes_] = model.predict_proba(features(part))
+        return table
 
     def accuracy(strength: float) -> float:
         return label_scores(_numbered(splits.valid, numbers), probabilities(strength, splits.valid))["accuracy"]

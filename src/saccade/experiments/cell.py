@@ -145,8 +145,8 @@ class BaselineCell(Cell):
     def complete(self, split: str, watcher: Watcher, *, fresh: bool = False) -> Kept:
         """Compute and score it."""
         splits = data.dataset(self.settings.dataset).load(self.settings.data)
-        found = baselines.scored(self.baseline, self.settings, splits, split)
-        kept = {"step": 0, **found, "command": sys.argv, "made": self._made()}
+        scores = baselines.scored(self.baseline, self.settings, splits, split)
+        kept = {"step": 0, **scores, "command": sys.argv, "made": self._made()}
         self.path.mkdir(parents=True, exist_ok=True)
         durable_files.write(self.path / "scores.json", json.dumps(kept, indent=2) + "\n")
         self.spare()
@@ -155,8 +155,8 @@ class BaselineCell(Cell):
 
 def scored(run: Run, split: str) -> Kept:
     """The scores of a run's model, found with the run's own search, and how they were computed."""
-    found = TrainedModel(run).evaluate(split=split)
-    return {"split": split, "scores": found.scores, "signatures": found.signatures}
+    evaluation = TrainedModel(run).evaluate(split=split)
+    return {"split": split, "scores": evaluation.scores, "signatures": evaluation.signatures}
 
 
 def minutes(run: Path) -> float:

@@ -74,11 +74,11 @@ class Grid:
     def chosen(self, slugs: str | None) -> list[Row]:
         """The rows of these names with commas between, or all."""
         known = {row.slug: row for row in self.row}
-        asked = list(known) if slugs is None else [slug.strip() for slug in slugs.split(",")]
-        for slug in asked:
+        wanted = list(known) if slugs is None else [slug.strip() for slug in slugs.split(",")]
+        for slug in wanted:
             if slug not in known:
                 raise UnknownName("row", slug, known)
-        return [row for slug, row in known.items() if slug in asked]
+        return [row for slug, row in known.items() if slug in wanted]
 
     def cells(self, row: Row, seeds: int | None, words: Sequence[str], out: Path) -> list[Cell]:
         """The runs of a row, so many or as many as it says; those of another, if it is the same as that."""
@@ -205,8 +205,8 @@ class Line:
 
 def line(grid: Grid, row: Row, cells: Sequence[Cell]) -> Line:
     """The line of a row, from what its cells have kept."""
-    found = [cell.kept(grid.split) for cell in cells]
-    done = [kept for kept in found if kept is not None]
-    values = [None if kept is None else grid.value(kept, row.part) for kept in found]
+    records = [cell.kept(grid.split) for cell in cells]
+    done = [kept for kept in records if kept is not None]
+    values = [None if kept is None else grid.value(kept, row.part) for kept in records]
     signature = next((kept["signatures"].get(grid.metric, "") for kept in done), "")
     return Line(row, values, [kept["minutes"] for kept in done], signature)
