@@ -78,15 +78,15 @@ def special_ids(vocabulary: Vocabulary) -> dict[str, int]:
 
 def table(search: SearchConfig, vocabulary: Vocabulary) -> dict[str, Any]:
     """The file for a search of ours; transformers does not save one with a key of another method."""
-    found: dict[str, Any] = {
+    keys: dict[str, Any] = {
         **special_ids(vocabulary),
         "bad_words_ids": [[token] for token in vocabulary.banned] or None,
         "max_length": search.max_length + 1,
         "num_beams": search.beam if search.method == "beam" else 1,
         "do_sample": search.method == "sample",
     }
-    if found["num_beams"] > 1:
-        found |= {"length_penalty": search.length_penalty, "early_stopping": "never"}
-    if found["do_sample"]:
-        found |= {"temperature": search.temperature, "top_k": search.top_k, "top_p": search.top_p}
-    return found
+    if keys["num_beams"] > 1:
+        keys |= {"length_penalty": search.length_penalty, "early_stopping": "never"}
+    if keys["do_sample"]:
+        keys |= {"temperature": search.temperature, "top_k": search.top_k, "top_p": search.top_p}
+    return keys

@@ -39,14 +39,14 @@ def read(path: Path) -> ImportedModel:
     table = published.json_table(path / published.CONFIG)
     family = families.named_in(table, path / published.CONFIG)
     given = published.parameters(path, family.ARCHITECTURE)
-    found = family.read(path, table, given)
-    kind, sizes = systems.load(family.SYSTEM).Model, found.task.sizes()
+    parsed = family.read(path, table, given)
+    kind, sizes = systems.load(family.SYSTEM).Model, parsed.task.sizes()
     with torch.device("meta"):  # sizes that the parameters do not have would fill the memory
-        wanted = kind(found.config, **sizes).state_dict()
+        wanted = kind(parsed.config, **sizes).state_dict()
     arranged = _arranged(family, path / published.PARAMETERS, wanted, given)
-    model: System = kind(found.config, **sizes)
+    model: System = kind(parsed.config, **sizes)
     model.load_state_dict(arranged)
-    return ImportedModel(_settings(family, found), found, model.eval())
+    return ImportedModel(_settings(family, parsed), parsed, model.eval())
 
 
 def import_model(path: Path, out: Path) -> Run:
@@ -60,16 +60,16 @@ def import_model(path: Path, out: Path) -> Run:
     return run
 
 
-def _settings(family: Family, found: PublishedModel) -> Settings:
-    sizes = [known.size for known in found.task.sizes().values()]
+def _settings(family: Family, model: PublishedModel) -> Settings:
+    sizes = [known.size for known in model.task.sizes().values()]
     return resolve(
         {
             "system": family.SYSTEM,
-            "model": plain(found.config),
+            "model": plain(model.config),
             "tokens": {"kind": "imported", "size": max(sizes)},
-            "reader": plain(found.task.reader.config),
-            "writer": plain(found.task.writer.config),
-            "search": found.search,
+            "reader": plain(model.task.reader.config),
+            "writer": plain(model.task.writer.config),
+            "search": model.search,
         }
     )
 

@@ -20,16 +20,16 @@ class LoadedModel(TrainedModel):
     """A published model as it lies in its directory; nothing is written."""
 
     def __init__(self, path: Path, device: str = "auto") -> None:
-        self._found = importing.read(path)
-        super().__init__(Run(path, self._found.settings), None, device)
+        self._imported = importing.read(path)
+        super().__init__(Run(path, self._imported.settings), None, device)
 
     @cached_property
     def task(self) -> Task:
-        return self._found.published.task
+        return self._imported.published.task
 
     @cached_property
     def _loaded(self) -> tuple[Any, int, Mapping[str, str]]:
-        return self._found.module.to(device_named(self._device)), 0, {}
+        return self._imported.module.to(device_named(self._device)), 0, {}
 
     @property
     def splits(self) -> Splits:

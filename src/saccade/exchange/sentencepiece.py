@@ -56,7 +56,7 @@ def backend(path: Path) -> Backend:
 
 
 def _built(model: PieceModel) -> Backend:
-    found = Backend(models.Unigram(_scored(model), 0, any(kind == BYTE for _, _, kind in model.pieces)))
+    built = Backend(models.Unigram(_scored(model), 0, any(kind == BYTE for _, _, kind in model.pieces)))
     steps: list[normalizers.Normalizer] = [normalizers.Precompiled(model.characters)] if model.characters else []
     if model.squeeze:
         steps += [
@@ -65,10 +65,10 @@ def _built(model: PieceModel) -> Backend:
         ]
     # The pre-tokenizer that is meant for spaces puts none before a text that begins with one; sentencepiece does.
     steps += [normalizers.Prepend(SPACE)] if model.prefix else []
-    found.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", SPACE)])
+    built.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", SPACE)])
     spaces = decoders.Metaspace(replacement=SPACE, prepend_scheme="always" if model.prefix else "never")
-    found.decoder = decoders.Sequence([decoders.ByteFallback(), spaces])
-    return found
+    built.decoder = decoders.Sequence([decoders.ByteFallback(), spaces])
+    return built
 
 
 def _scored(model: PieceModel) -> list[tuple[str, float]]:

@@ -18,10 +18,10 @@ FILE = "tokenizer_config.json"
 def special_tokens(tokenizer: Tokenizer) -> dict[str, str]:
     """The special tokens by the names of that file; a start that is padding or the end as well has none of its own."""
     known, tokens = tokenizer.vocabulary, tokenizer.tokens()
-    found = {"pad_token": known.pad, "eos_token": known.end, "unk_token": known.unknown}
+    ids = {"pad_token": known.pad, "eos_token": known.end, "unk_token": known.unknown}
     if known.start not in (known.pad, known.end):
-        found["bos_token"] = known.start
-    return {key: tokens[index] for key, index in found.items() if index is not None}
+        ids["bos_token"] = known.start
+    return {key: tokens[index] for key, index in ids.items() if index is not None}
 
 
 def write_pieces(task: Task, pieces: Sequence[Path], kind: str, out: Path) -> None:

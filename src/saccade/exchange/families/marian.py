@@ -159,18 +159,18 @@ def checked(table: Mapping[str, Any], path: Path) -> MarianConfig:
         if table.get(key, needed) != needed:
             got = published.short(table[key])
             raise DataError(f"{path}: expected {key} = {needed!r}, got {got}; only Marian's own kind is read")
-    found = published.fields(MarianConfig, table, path)
+    config = published.fields(MarianConfig, table, path)
     for one, *others in KEYS.values():
         for other in others:
-            if (first := getattr(found, one)) != (second := getattr(found, other)):
+            if (first := getattr(config, one)) != (second := getattr(config, other)):
                 raise DataError(f"{path}: expected {one} = {other}, got {first} and {second}; no fix is known")
-    if found.activation_function not in ACTIVATIONS:
-        expected, got = ", ".join(ACTIVATIONS), published.short(found.activation_function)
+    if config.activation_function not in ACTIVATIONS:
+        expected, got = ", ".join(ACTIVATIONS), published.short(config.activation_function)
         raise DataError(f"{path}: expected activation_function one of {expected}, got {got}; no fix is known")
-    if found.d_model % found.encoder_attention_heads:
-        got = f"{found.d_model} and {found.encoder_attention_heads}"
+    if config.d_model % config.encoder_attention_heads:
+        got = f"{config.d_model} and {config.encoder_attention_heads}"
         raise DataError(f"{path}: expected encoder_attention_heads to divide d_model, got {got}; fix: {published.AGAIN}")
-    return found
+    return config
 
 
 def our_config(given: MarianConfig) -> Config:
@@ -213,15 +213,15 @@ def their_config(config: Config, source: Vocabulary, target: Vocabulary, max_pos
 def read(path: Path, table: Mapping[str, Any], given: Mapping[str, Tensor]) -> PublishedModel:
     """The model in a directory."""
     config = checked(table, path / published.CONFIG)
-    said = generation.read(path, table)
+    decoding = generation.read(path, table)
     _require_rows(path, config, given)
-    source, target = _tokenizers(path, config, generation.banned(path, said, _sizes(config)[1]))
+    source, target = _tokenizers(path, config, generation.banned(path, decoding, _sizes(config)[1]))
     most = max(1, config.max_position_embeddings - 1)
     read = text_reader.Config(max_length=most, append_end=_appends_end(path, config))
     written = text_writer.Config(metric="bleu", max_length=most, share_tokenizer=source is target)
     task = Task(text_reader.Reader(read, source), text_writer.Writer(written, target))
     files = [path / name for name in SPM if (path / name).exists()]
-    return PublishedModel(our_config(config), task, generation.search_keys(said, config.max_position_embeddings), files)
+    return PublishedModel(our_config(config), task, generation.search_keys(decoding, config.max_position_embeddings), files)
 
 
 def _sizes(config: MarianConfig) -> tuple[int, int]:
