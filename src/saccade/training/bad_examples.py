@@ -15,10 +15,10 @@ def fit_to_learn(kind: Any, splits: Any, settings: Any) -> Any:
     """The data without what a task could not be fitted to, if bad examples are to be left out; `learned` tells of them."""
     if not getattr(settings, "skip_bad", False):
         return splits  # the first is told by the task itself
-    found: dict[str, dict[int, str]] = {part: {} for part in PARTS}
+    problems: dict[str, dict[int, str]] = {part: {} for part in PARTS}
     for part, index, problem in kind.unfit(splits):
-        found[part].setdefault(index, problem)
-    left = {part: _left(getattr(splits, part), flaws, part, lambda text: None) for part, flaws in found.items()}
+        problems[part].setdefault(index, problem)
+    left = {part: _left(getattr(splits, part), flaws, part, lambda text: None) for part, flaws in problems.items()}
     return replace(splits, **left)
 
 

@@ -57,8 +57,8 @@ def add(run: Path, step: int, text: str, changes: Changes) -> None:
 
 
 def _line(step: int, text: str, changes: Changes) -> str:
-    told = {key: {"from": old, "to": new} for key, (old, new) in changes.items()}
-    entry = {"step": step, "changes": told, "time": round(time.time(), 3), "config": text}
+    table = {key: {"from": old, "to": new} for key, (old, new) in changes.items()}
+    entry = {"step": step, "changes": table, "time": round(time.time(), 3), "config": text}
     return json.dumps(entry, ensure_ascii=False) + "\n"
 
 

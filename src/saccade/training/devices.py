@@ -10,8 +10,8 @@ ACCELERATORS = ("cuda", "mps", "xpu")
 def device_named(name: str) -> torch.device:
     """auto: the accelerator of this machine, if it has one, else the CPU; cpu, cuda, cuda:1, mps, xpu."""
     if name == "auto":
-        found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-        return torch.device("cpu") if found is None or found.type not in ACCELERATORS else found
+        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        return torch.device("cpu") if accelerator is None or accelerator.type not in ACCELERATORS else accelerator
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

@@ -15,7 +15,7 @@ from saccade.training.trainer import Report
 
 def entries(path: Path) -> list[dict[str, Any]]:
     """Whole lines of a log only: a kill may have cut the last one."""
-    found = []
+    whole = []
     for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
             entry = json.loads(line)
@@ -23,8 +23,8 @@ def entries(path: Path) -> list[dict[str, Any]]:
             break
         if not isinstance(entry, dict) or not isinstance(entry.get("step"), int):
             break
-        found.append(entry)
-    return found
+        whole.append(entry)
+    return whole
 
 
 class Journal:
@@ -66,8 +66,8 @@ class Journal:
 
     def config(self, step: int, changes: Changes) -> dict[str, Any]:
         """Note that the config was changed."""
-        told = {key: {"from": old, "to": new} for key, (old, new) in changes.items()}
-        return self._add({"event": "config", "step": step, "changes": told, "time": round(time.time(), 3)})
+        table = {key: {"from": old, "to": new} for key, (old, new) in changes.items()}
+        return self._add({"event": "config", "step": step, "changes": table, "time": round(time.time(), 3)})
 
     def _add(self, entry: dict[str, Any]) -> dict[str, Any]:
         safe: dict[str, Any] = _finite(entry)

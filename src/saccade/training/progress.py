@@ -26,8 +26,8 @@ def told(scores: Mapping[str, Mapping[str, float]]) -> str:
 def _first(part: Mapping[str, float]) -> list[str]:
     """The metrics that there is room for: the first that is no loss, and the loss."""
     known = [name for name in part if name in METRICS]
-    chosen = next((name for name in ("bleu", *known) if name in known and name != "loss"), None)
-    return [name for name in known if name in (chosen, "loss", "mae")]
+    first = next((name for name in ("bleu", *known) if name in known and name != "loss"), None)
+    return [name for name in known if name in (first, "loss", "mae")]
 
 
 def clock(seconds: float) -> str:

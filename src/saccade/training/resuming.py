@@ -111,9 +111,9 @@ def reopened(place: Path, home: Path, settings: Settings) -> tuple[Run, Checkpoi
             raise UsageError(what, fix=f"put it back, or take it: {{go on:{home}}}")
     run = Run(place, settings, marks)
     run.checkpoints.sweep()
-    found = run.checkpoints.load("last")
-    _require_valid(home, Resumption(before.train, settings.train, found.step, _waited(place)), changes)
-    return run, found, changes
+    checkpoint = run.checkpoints.load("last")
+    _require_valid(home, Resumption(before.train, settings.train, checkpoint.step, _waited(place)), changes)
+    return run, checkpoint, changes
 
 
 def _require_valid(home: Path, past: Resumption, changes: Changes) -> None:
@@ -131,8 +131,8 @@ def require_later(run: Run, step: int) -> None:
     """Refuse to end before the step where the run is, also where epochs decide."""
     if (steps := run.settings.train.steps) < step:
         key = "epochs" if run.settings.train.epochs else "steps"
-        told = f"{run.path}: train.{key} makes {steps:,} steps, and the run is at step {step:,}"
-        raise UsageError(told, fix=f"raise train.{key}, or begin anew with {{fresh}}")
+        problem = f"{run.path}: train.{key} makes {steps:,} steps, and the run is at step {step:,}"
+        raise UsageError(problem, fix=f"raise train.{key}, or begin anew with {{fresh}}")
 
 
 def _waited(place: Path) -> int:

@@ -128,21 +128,21 @@ class Run:
             which = "average" if self.settings.train.average > 1 else "best"
         checkpoints = self.checkpoints
         if which == "average":
-            found = average(checkpoints, self.settings.train.average)
+            checkpoint = average(checkpoints, self.settings.train.average)
         else:
             # Where nothing was ever validated there is no best: the last is what there is.
             best = which == "best" and not (checkpoints.folder / "BEST").exists()
-            found = checkpoints.load("last" if best else which)
-        for line in found.passed_over:
+            checkpoint = checkpoints.load("last" if best else which)
+        for line in checkpoint.passed_over:
             report(f"passed over a damaged checkpoint: {line}")
-        if self.files and not self._made(found.beside):
-            raise DataError(f"{found.path}: belongs to another run, or the run was just trained anew; open it again")
+        if self.files and not self._made(checkpoint.beside):
+            raise DataError(f"{checkpoint.path}: belongs to another run, or the run was just trained anew; open it again")
         model = self.new_model(task)
         try:
-            model.load_state_dict(found.tensors["model"])
+            model.load_state_dict(checkpoint.tensors["model"])
         except (RuntimeError, KeyError) as error:
-            raise DataError(f"{found.path}: its parameters do not fit the config ({_first_line(error)})") from None
-        return model.eval().to(device_named(device)), found
+            raise DataError(f"{checkpoint.path}: its parameters do not fit the config ({_first_line(error)})") from None
+        return model.eval().to(device_named(device)), checkpoint
 
     def _made(self, beside: Mapping[str, manifests.Mark]) -> bool:
         """Whether a checkpoint with these files beside it is one of this run, under any of the configs that it had."""
@@ -180,10 +180,10 @@ class Run:
 def average(checkpoints: Checkpoints, count: int) -> Checkpoint:
     """The newest checkpoint with the mean of the last `count` checkpoints' weights, an interruption's left out."""
     steps = [step for step in checkpoints.steps() if checkpoints.regular(step)]
-    chosen = [checkpoints.load(step) for step in steps[-count:]] or [checkpoints.load("last")]
-    models = [found.tensors["model"] for found in chosen]
+    averaged = [checkpoints.load(step) for step in steps[-count:]] or [checkpoints.load("last")]
+    models = [one.tensors["model"] for one in averaged]
     mean = {name: _mean([model[name] for model in models]) for name in models[-1]}
-    last = chosen[-1]
+    last = averaged[-1]
     return replace(last, tensors={**last.tensors, "model": mean})
 
 

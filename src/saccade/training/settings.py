@@ -175,8 +175,8 @@ def _suggest(path: str, what: str, name: str, every: Sequence[str], value: str |
 
 def fitting(settings: Settings) -> None:
     """Refuse data that the system cannot read, before any of it is loaded."""
-    both, found = Kinds.of(settings.system), data.dataset(settings.dataset)
-    wanted, got = (kind if isinstance(kind, tuple) else (kind,) for kind in (both.reader.INPUT, found.INPUT))
+    both, dataset = Kinds.of(settings.system), data.dataset(settings.dataset)
+    wanted, got = (kind if isinstance(kind, tuple) else (kind,) for kind in (both.reader.INPUT, dataset.INPUT))
     if not {*wanted} & {*got}:
         others = [name for name in data.names() if name != both.own and {*wanted} & {*_types(name)}]
         example = f"{data.dataset(both.own).OWN}, or a set such as data.name={next(iter(others), both.own)}"

@@ -63,9 +63,9 @@ class Standing:
 
     def better(self, score: list[float]) -> bool:
         """Whether this score is the best so far."""
-        found = all(map(math.isfinite, score)) and (self.best is None or score > self.best)
-        self.best, self.since = (score, 0) if found else (self.best, self.since + 1)
-        return found
+        improved = all(map(math.isfinite, score)) and (self.best is None or score > self.best)
+        self.best, self.since = (score, 0) if improved else (self.best, self.since + 1)
+        return improved
 
 
 def train(
@@ -89,10 +89,10 @@ def train(
         if renewal.recover(path) and not fresh and Checkpoints(path).steps():
             watcher.note(f"a new training in {path} ended before its first checkpoint; here is the earlier run")
         try:
-            run, found, changes = _opened(path, settings, resume, fresh, watcher, held or {})
+            run, checkpoint, changes = _opened(path, settings, resume, fresh, watcher, held or {})
             try:
                 with kept_objects() as made:
-                    _train(run, path, found, changes, watcher, made)
+                    _train(run, path, checkpoint, changes, watcher, made)
             except (DataError, UsageError, ShapeError):
                 renewal.clear(run.path, set())  # if nothing was begun: leave nothing that looks like a run
                 raise
@@ -136,7 +136,7 @@ def _opened(
         return Run.create(path / renewal.FRESH, settings, held or Run(path, settings).held_texts()), None, {}
     if not resume:
         raise holds_run_already(path)
-    run, found, changes = reopened(place, path, settings)
+    run, checkpoint, changes = reopened(place, path, settings)
     before = run.held_texts()
     for part, name in FILES.items():
         if held and held.get(name) != before.get(name):
@@ -144,7 +144,7 @@ def _opened(
     if place != path:
         renewal.take_place(path)
         run = replace(run, path=path)
-    return run, found, changes
+    return run, checkpoint, changes
 
 
 def holds_run_already(path: Path | str) -> UsageError:
@@ -153,7 +153,7 @@ def holds_run_already(path: Path | str) -> UsageError:
 
 
 def _train(
-    run: Run, home: Path, found: Checkpoint | None, changes: Changes, watcher: Watcher, made: Callable[[], None]
+    run: Run, home: Path, checkpoint: Checkpoint | None, changes: Changes, watcher: Watcher, made: Callable[[], None]
 ) -> None:
     """Train the run, which may still be growing beside an earlier one in its home; `made` is told when all is ready."""
     fitting(run.settings)
@@ -161,24 +161,24 @@ def _train(
     with told_if_slow(watcher.note, f"reading {_named(run.settings)}"):
         splits = run.splits()
     fingerprint = splits.fingerprint()
-    if found:
-        _require_same_data(home, splits, found.state["data"], fingerprint)
-    task = run.task() if found else _fitted(run.settings, splits)
+    if checkpoint:
+        _require_same_data(home, splits, checkpoint.state["data"], fingerprint)
+    task = run.task() if checkpoint else _fitted(run.settings, splits)
     try:
         corpus, splits = learned(task, splits, run.settings.data, watcher.note)
         config = run.settings.train
         batches = corpus.batches(config)
         if config.epochs:
             run = run.with_steps(math.ceil(batches.steps(config.epochs) / config.accumulate))
-        if found:
-            require_later(run, found.step)
-        run = run if found else run.keep(task.save)
+        if checkpoint:
+            require_later(run, checkpoint.step)
+        run = run if checkpoint else run.keep(task.save)
         if run.path != home:
             renewal.require_room(home, set(run.files))
         trainer = Trainer(run.new_model(task).to(device), batches, run.settings.train)
         session = Session(run, home, splits, fingerprint, task, trainer, watcher)
-        if found:
-            session.restore(found)
+        if checkpoint:
+            session.restore(checkpoint)
             session.adopt(changes)
         else:
             for line in data_notes(splits, run.settings, corpus, hasattr(task.writer, "names")):
@@ -220,7 +220,7 @@ class Unvalidated(SaccadeError):  # noqa: N818 - reads as what it is
         self.exit_code = exit_code
 
 
-def _told(error: BaseException) -> tuple[str, int]:
+def _described(error: BaseException) -> tuple[str, int]:
     """What an error says on one line, and its exit code."""
     if isinstance(error, SaccadeError):
         return str(error), error.exit_code
@@ -283,8 +283,8 @@ class Session:
         """Train to the end; a signal is answered after the step it came in."""
         if (self.standing.over or self.trainer.step >= self.config.steps) and not self.owed:
             key = "patience" if self.standing.over else "epochs" if self.config.epochs else "steps"
-            told = f"the run in {self.home} is finished: there is nothing left to train"
-            self.watcher.note(f"{told}; raise train.{key} to go on from step {self.trainer.step}")
+            finished = f"the run in {self.home} is finished: there is nothing left to train"
+            self.watcher.note(f"{finished}; raise train.{key} to go on from step {self.trainer.step}")
             return
         self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens, owed=self.owed)
         self._introduce()
@@ -368,16 +368,16 @@ class Session:
 
     def _saved_all_the_same(self, step: int, error: BaseException, signals: Signals) -> BaseException:
         """Save a step whose validation failed; what to raise."""
-        told, code = _told(error)
+        message, code = _described(error)
         try:
             self._save(best=False)
         except SaccadeError as trouble:
-            return Unvalidated(f"the validation of step {step} failed ({told}), and its checkpoint, too: {trouble}", code)
+            return Unvalidated(f"the validation of step {step} failed ({message}), and its checkpoint, too: {trouble}", code)
         if isinstance(error, KeyboardInterrupt):
             text = f"stopped in the validation of step {step}, {self._kept()}"
             return Interrupted(text, signals.number or signal.SIGINT, fix=self._way_on())
         if isinstance(error, Exception):
-            return Unvalidated(f"the validation of step {step} failed: {told}; {self._kept()}", code, fix=self._way_on())
+            return Unvalidated(f"the validation of step {step} failed: {message}; {self._kept()}", code, fix=self._way_on())
         return error
 
     def _kept(self) -> str:

@@ -122,11 +122,11 @@ class Trainer:
         numbers += [one.metrics[name] for one in outputs for name in names]
         gradients = (weight.grad.flatten() for weight in self.model.parameters() if weight.grad is not None)
         numbers += [torch.dot(gradient, gradient) for gradient in gradients]
-        found = torch.stack([number.detach().to(self.device).double() for number in numbers]).tolist()
+        values = torch.stack([number.detach().to(self.device).double() for number in numbers]).tolist()
         batches = len(outputs)
         first = 2 * batches + batches * len(names)
-        sums = {name: sum(found[2 * batches + i : first : len(names)]) for i, name in enumerate(names)}
-        return found[:batches], found[batches : 2 * batches], sums, found[first:]
+        sums = {name: sum(values[2 * batches + i : first : len(names)]) for i, name in enumerate(names)}
+        return values[:batches], values[batches : 2 * batches], sums, values[first:]
 
     def _move(self, divisor: float) -> None:
         """Update by the gradient divided by so much. A fused optimizer divides on the way, without a pass of its own."""

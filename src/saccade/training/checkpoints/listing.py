@@ -41,8 +41,8 @@ def places(folder: Path) -> dict[int, Path]:
     except OSError as error:
         raise DataError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
     steps = {int(match[1]) for name in present if (match := NAME.fullmatch(name.removeprefix(REPLACED)))}
-    found = {step: present.get(directory_name(step)) or present.get(REPLACED + directory_name(step)) for step in steps}
-    return {step: path for step, path in found.items() if path}
+    paths = {step: present.get(directory_name(step)) or present.get(REPLACED + directory_name(step)) for step in steps}
+    return {step: path for step, path in paths.items() if path}
 
 
 def published(folder: Path) -> list[Entry]:

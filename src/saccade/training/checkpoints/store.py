@@ -89,9 +89,9 @@ class Checkpoints:
         for _ in range(ATTEMPTS):
             entries = listing.published(self.folder)
             try:
-                found = self._load(which, entries)
-                if not found.passed_over or entries == listing.published(self.folder):
-                    return found
+                checkpoint = self._load(which, entries)
+                if not checkpoint.passed_over or entries == listing.published(self.folder):
+                    return checkpoint
             except DataError:
                 if entries == listing.published(self.folder):
                     raise
@@ -126,11 +126,11 @@ class Checkpoints:
         """Name in LAST and BEST what a kill kept from being named; one that is damaged, or names what is gone, stays."""
         entries = [entry for entry in listing.published(self.folder) if entry.serial]
         serials = {entry.name: entry.serial for entry in entries}
-        for pointer, chosen in (("LAST", entries), ("BEST", [entry for entry in entries if entry.best])):
+        for pointer, candidates in (("LAST", entries), ("BEST", [entry for entry in entries if entry.best])):
             with contextlib.suppress(DataError):
                 named = listing.pointed(self.folder, pointer)
-                if chosen and (named is None or serials.get(named, chosen[0].serial) < chosen[0].serial):
-                    durable_files.replace(self.folder / pointer, listing.pointer_text(pointer, chosen[0].name), _at)
+                if candidates and (named is None or serials.get(named, candidates[0].serial) < candidates[0].serial):
+                    durable_files.replace(self.folder / pointer, listing.pointer_text(pointer, candidates[0].name), _at)
 
     def _load(self, which: Literal["last", "best"] | int, entries: list[listing.Entry]) -> Checkpoint:
         if not entries:
@@ -139,8 +139,8 @@ class Checkpoints:
             return self._newest(entries)
         entry = self._best(entries) if which == "best" else self._of_step(entries, which)
         try:
-            found = _read(entry)
-            return replace(found, passed_over=self._damaged_newest(entries, entry)) if which == "best" else found
+            checkpoint = _read(entry)
+            return replace(checkpoint, passed_over=self._damaged_newest(entries, entry)) if which == "best" else checkpoint
         except DataError as error:
             others = ", ".join(str(other.step) for other in reversed(entries) if other is not entry and _is_whole(other))
             fix = f"take another {{checkpoint}} ({others}), or " if others else ""
@@ -150,12 +150,12 @@ class Checkpoints:
         passed: list[tuple[listing.Entry, str]] = []
         for entry in sorted(entries, key=lambda entry: entry.serial > 0):  # unreadable manifests might be the newest
             try:
-                found = _read(entry)
+                checkpoint = _read(entry)
             except DataError as error:
                 passed.append((entry, str(error)))
                 continue
             newer = [line for other, line in passed if other.serial or other.step > entry.step]
-            return replace(found, passed_over=self._gone(entries) + newer)
+            return replace(checkpoint, passed_over=self._gone(entries) + newer)
         raise DataError(f"no whole checkpoint in {self.run}: {passed[0][1]}; put the file back or train anew")
 
     def _damaged_newest(self, entries: list[listing.Entry], best: listing.Entry) -> list[str]:
