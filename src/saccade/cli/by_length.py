@@ -53,7 +53,7 @@ def show_table(runs: Mapping[str, Bins], metric: Metric) -> None:
     print(f"\n  {_named(metric)} by words of the source, and the difference to the first run")
     print(f"  {'words':10} {'examples':>8}  {'  '.join(names)}")
     for number, row in enumerate(rows):
-        cells = [f"{first[number]:.2f}".rjust(NAME), *(_told(own[number], first[number]).rjust(NAME) for own in others)]
+        cells = [f"{first[number]:.2f}".rjust(NAME), *(_with_gap(own[number], first[number]).rjust(NAME) for own in others)]
         print(f"  {label(row):10} {row['examples']:8,.0f}  {'  '.join(cells)}")
 
 
@@ -61,7 +61,7 @@ def _named(metric: Metric) -> str:
     return f"{metric.label}, {metric.unit}" if metric.unit else metric.label
 
 
-def _told(own: float, first: float) -> str:
+def _with_gap(own: float, first: float) -> str:
     gap = f"({own - first:+.2f})".replace("-", "−")
     return f"{own:.2f} {gap:>9}"
 

@@ -57,10 +57,10 @@ def compare(
     for note in data_notes(models, split):
         print(f"note: {note}", file=sys.stderr)
     predicted = first.task.writer.PREDICTED
-    found = {run: model.predictions(examples, **given[run]) for run, model in models.items()} if predicted else {}
-    test, rows = tested(models, metric, examples, found, samples)
+    outputs = {run: model.predictions(examples, **given[run]) for run, model in models.items()} if predicted else {}
+    test, rows = tested(models, metric, examples, outputs, samples)
     signature = first.task.writer.signatures().get(metric.name, "")
-    bins = {run: first.task.by_length(examples, own) for run, own in found.items()} if lengths else {}
+    bins = {run: first.task.by_length(examples, own) for run, own in outputs.items()} if lengths else {}
     if any(metric.name not in row for own in bins.values() for row in own):
         raise UsageError(f"--lengths: {metric.label} is not scored by length; leave --lengths out")
     if machine:
@@ -74,7 +74,7 @@ def compare(
         if signature:
             print(f"  {signature}")
         by_length.show_table(bins, metric)
-        _side_by_side(examples, found)
+        _side_by_side(examples, outputs)
     if out:
         whole = {run: float(row["score"] or 0.0) for run, row in rows.items()}
         by_length.draw(bins, whole, metric, signature, out, quiet=machine)
@@ -143,7 +143,7 @@ def _likelihood(models: Mapping[str, TrainedModel], metric: Metric, examples: Se
         return compare_values(values, samples, counts)
 
     def perplexity(own: Any) -> Any:
-        return lambda chosen: math.exp((own * counts)[chosen].sum() / counts[chosen].sum())
+        return lambda indices: math.exp((own * counts)[indices].sum() / counts[indices].sum())
 
     return BOOTSTRAP, paired_rows({run: perplexity(own) for run, own in values.items()}, len(counts), samples)
 
@@ -197,9 +197,9 @@ def _difference(metric: Metric, difference: float | None, p: float | None) -> li
     return [sign + metric.show(abs(difference)), f"{p:.4f}" if p >= 0.0001 else "< 0.0001", verdict]
 
 
-def _side_by_side(examples: Sequence[Example], found: Mapping[str, Sequence[Prediction]]) -> None:
+def _side_by_side(examples: Sequence[Example], outputs: Mapping[str, Sequence[Prediction]]) -> None:
     """Examples on which the runs differ, spread over the test."""
-    texts = {run: [one.text for one in own] for run, own in found.items()}
+    texts = {run: [one.text for one in own] for run, own in outputs.items()}
     different = [i for i in range(len(examples)) if len({own[i] for own in texts.values()}) > 1]
     width = max([9, *map(len, texts)])
     for i in different[:: max(1, len(different) // SHOWN)][:SHOWN]:

@@ -39,10 +39,10 @@ tokens.kind tokens.size reader.vectors writer.label_smoothing search.method sear
 
 def systems(*, machine: bool) -> None:
     """All systems, as the sentence each of them is."""
-    found = [all_systems.sentence(name) for name in all_systems.names()]
+    entries = [all_systems.sentence(name) for name in all_systems.names()]
     if machine:
-        print(json.dumps(found))
-    for entry in found if not machine else []:
+        print(json.dumps(entries))
+    for entry in entries if not machine else []:
         print(entry["name"])
         for key in ("paper", "reads", "attends", "writes", "reader", "writer"):
             print(f"  {key:8} {entry.get(key, '')}")
@@ -50,26 +50,26 @@ def systems(*, machine: bool) -> None:
 
 def recipes(*, machine: bool) -> None:
     """All recipes."""
-    found = []
+    entries = []
     for name in all_recipes.names():
         table = all_recipes.load(name)
-        found.append({"name": name, "system": table["system"], "data": table["data"]["name"], "about": table["about"]})
+        entries.append({"name": name, "system": table["system"], "data": table["data"]["name"], "about": table["about"]})
     if machine:
-        print(json.dumps(found))
-    width = max(len(entry["name"]) for entry in found)
-    for entry in found if not machine else []:
+        print(json.dumps(entries))
+    width = max(len(entry["name"]) for entry in entries)
+    for entry in entries if not machine else []:
         print(f"{entry['name']:{width}} {entry['system']} on {entry['data']}: {entry['about']}")
 
 
 def tables(*, machine: bool) -> None:
     """All tables of models that are compared like with like."""
-    found = []
+    entries = []
     for name in all_recipes.tables():
         table = all_recipes.table(name)
-        found.append({"name": name, "rows": len(table["row"]), "about": table["about"]})
+        entries.append({"name": name, "rows": len(table["row"]), "about": table["about"]})
     if machine:
-        print(json.dumps(found))
-    for entry in found if not machine else []:
+        print(json.dumps(entries))
+    for entry in entries if not machine else []:
         print(f"{entry['name']} ({entry['rows']} rows): {entry['about']}")
 
 
@@ -99,8 +99,8 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
             if number == split > 0:
                 print("# Less often:")
             value, default = table[section][field], bare[section][field]
-            told = "default" if value == default else f"default: {configs.word(default)}"
-            print(f"# {line}\n{field} = {configs.word(value)}  # {_idle(settings, section, field) or values}; {told}")
+            remark = "default" if value == default else f"default: {configs.word(default)}"
+            print(f"# {line}\n{field} = {configs.word(value)}  # {_idle(settings, section, field) or values}; {remark}")
 
 
 def _heading(name: str, settings: Any, table: Mapping[str, Any]) -> list[str]:
@@ -152,15 +152,15 @@ def _expected(row: Mapping[str, Any]) -> list[str]:
         return []
     count = f"{len(row['files'])} files" if len(row["files"]) > 1 else "1 file"
     wrong = {key: row[key] for key in ("missing", "damaged") if row[key]}
-    told = [f"{key}: {'all' if files == row['files'] else known.named(files)}" for key, files in wrong.items()]
-    return [f"{count} in {row['where']}: {known.named(row['files'])}", *told]
+    problems = [f"{key}: {'all' if files == row['files'] else known.named(files)}" for key, files in wrong.items()]
+    return [f"{count} in {row['where']}: {known.named(row['files'])}", *problems]
 
 
 def data_show(name: str, data_dir: str | None, *, machine: bool) -> None:
     """Every file of a data set: whether it is there, its size, and where it belongs."""
     item, directory = known.lookup(name), known.data_directory(data_dir)
-    found = known.status(item, directory, verify=True)
-    states = dict.fromkeys(found.missing, "missing") | dict.fromkeys(found.damaged, "damaged")
+    state = known.status(item, directory, verify=True)
+    states = dict.fromkeys(state.missing, "missing") | dict.fromkeys(state.damaged, "damaged")
     rows: list[dict[str, Any]] = [
         {
             "file": str(known.present(item, file, directory) or known.place(item, file, directory)),

@@ -48,7 +48,7 @@ def run(words: list[str], *, debug: bool = False) -> int:
     except Exception as error:
         if debug:
             raise
-        return complain(*_told(error))
+        return complain(*_worded(error))
     # Help and the like come back as an exit code, verbs as None.
     code = answer if isinstance(answer, int) else 0
     return complain("interrupted", code) if code == 130 else code
@@ -66,7 +66,7 @@ def complain(text: str, code: int) -> int:
     return code
 
 
-def _told(error: Exception) -> tuple[str, int]:
+def _worded(error: Exception) -> tuple[str, int]:
     """What to say of an error, and the exit code."""
     if isinstance(error, SaccadeError):
         return error.worded(FLAGS), error.exit_code

@@ -71,9 +71,9 @@ def text(title: str, grid: Grid, lines: Sequence[Line]) -> str:
     rows = [_header(grid, lines), *(_entries(grid, line, published) for line in lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     longest = max(len(line.row.name) for line in lines)
-    head, *told = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    head, *body = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     shown = [f"{title}: {grid.about}", "", f"  {'':{longest}}  {head}"]
-    for (heading, line), columns in zip(_grouped(lines), told, strict=True):
+    for (heading, line), columns in zip(_grouped(lines), body, strict=True):
         shown += [heading] if heading else []
         shown.append(f"  {line.row.name:{longest}}  {columns}")
     return "\n".join([*shown, "", *_below(grid, lines)]).rstrip()

@@ -50,8 +50,8 @@ def translate(
         streams.as_utf8()
         done = 0
         for lines in windows(stream, "standard input" if file == "-" else file):
-            for _, found in model.outputs(lines, options, pieces=True, first=done):
-                verbs.write(found, scores=scores, machine=machine, named=len(options.groups) > 1)
+            for _, predictions in model.outputs(lines, options, pieces=True, first=done):
+                verbs.write(predictions, scores=scores, machine=machine, named=len(options.groups) > 1)
             sys.stdout.flush()
             done += len(lines)
 

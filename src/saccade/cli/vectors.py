@@ -55,11 +55,11 @@ def near(files: Sequence[Path], word: str, count: int, *, machine: bool) -> None
     """Print the words whose vectors are nearest to that of this word, with the cosine."""
     if len(files) != 1:
         raise UsageError(f"--near: expected one file of vectors, got {len(files)}; name one")
-    words, found = vector_files.read(files[0])
+    words, vectors = vector_files.read(files[0])
     if word not in words:
         raise UnknownName("word", word, words)
     streams.as_utf8()
-    for other, cosine in vector_files.nearest(word, words, found, count):
+    for other, cosine in vector_files.nearest(word, words, vectors, count):
         print(json.dumps({"word": other, "cosine": cosine}) if machine else f"{cosine:6.3f}  {other}")
 
 
@@ -72,5 +72,5 @@ def _lines(file: Path) -> Iterator[str]:
         with opened(file, "name text files, or .gz of them") as stream:
             yield from decoded(lines(stream, str(file)), str(file))
     except (OSError, EOFError, zlib.error) as error:
-        told = getattr(error, "strerror", None) or error
-        raise DataError(f"{file}: cannot be read ({told}); name text files, or .gz of them") from None
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{file}: cannot be read ({reason}); name text files, or .gz of them") from None

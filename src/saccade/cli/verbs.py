@@ -96,34 +96,34 @@ def evaluate(
         raise UsageError("--data: expected a run that reads files, got one that labels the nodes of its graph; leave it out")
     examples, what = model.examples(split, data)
     options = model.options(**given)
-    found = model.task.evaluate(model.module, examples, options)
-    scores = dict(found.scores)
+    evaluation = model.task.evaluate(model.module, examples, options)
+    scores = dict(evaluation.scores)
     if int8:
         with resting(model.module, int8=True):
             scores["int8"] = model.task.evaluate(model.module, examples, options)["all"]
-    bins = model.task.by_length(examples, found.predictions) if lengths else []
+    bins = model.task.by_length(examples, evaluation.predictions) if lengths else []
     search = model.search(**given)
     if machine:
         facts = {"run": str(path), "step": model.step, "data": what, "search": config.plain(search)}
-        more = {**found.details, **({"lengths": bins} if bins else {})}
-        print(json.dumps({**facts, "scores": scores, "signatures": found.signatures, **more}))
+        more = {**evaluation.details, **({"lengths": bins} if bins else {})}
+        print(json.dumps({**facts, "scores": scores, "signatures": evaluation.signatures, **more}))
     else:
         width = f" of {search.beam}" if search.method == "beam" else ""
         how = f", {search.method} search{width}" if model.task.writer.SEARCHES else ""
-        print(replace(found, scores=scores, title=f"{path} at step {model.step}, {what}{how}"))
+        print(replace(evaluation, scores=scores, title=f"{path} at step {model.step}, {what}{how}"))
         main = model.task.writer.main()
         if int8:
             lost = (scores["all"][main.name] - scores["int8"][main.name]) * main.scale
             print(f"  8-bit weights cost {lost:.2f} {main.label}")
-        for line in confusion_matrix(**found.details["confusion"]) if "confusion" in found.details else []:
+        for line in confusion_matrix(**evaluation.details["confusion"]) if "confusion" in evaluation.details else []:
             print(f"  {line}")
         by_length.show_bars(bins, main)
-        for name, text in found.signatures.items():
+        for name, text in evaluation.signatures.items():
             print(f"  {METRICS[name].label}: {text}")
     if out:
         main = model.task.writer.main()
         whole = {str(path): scores["all"][main.name]}
-        by_length.draw({str(path): bins}, whole, main, found.signatures.get("bleu", ""), out, quiet=machine)
+        by_length.draw({str(path): bins}, whole, main, evaluation.signatures.get("bleu", ""), out, quiet=machine)
 
 
 def resting(model: nn.Module, *, int8: bool) -> at_rest:
@@ -172,8 +172,8 @@ def predict(
         if model.task.reader.INPUT is str:
             lines = without_columns(lines, name)
         try:
-            for _, found in model.outputs(lines if rows is None else rows, options):
-                write(found, scores=scores, machine=machine)
+            for _, predictions in model.outputs(lines if rows is None else rows, options):
+                write(predictions, scores=scores, machine=machine)
         except InputError as error:
             raise DataError(f"{name}:{' row ' if rows is not None else ''}{error.line}: {error.cause}") from None
 
@@ -232,12 +232,12 @@ def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
 
 def without_columns(lines: Iterable[str], name: str) -> Iterator[str]:
     """The lines as they are; a TAB is told of once, since a file of examples is easily taken for one of inputs."""
-    told = False
+    warned = False
     for number, line in enumerate(lines, 1):
-        if "\t" in line and not told:
+        if "\t" in line and not warned:
             about = f"{name}:{number} has a TAB, and the whole line is read as one text"
             print(f"note: {about}; examples with their answers are for saccade evaluate --data", file=sys.stderr)
-            told = True
+            warned = True
         yield line
 
 
