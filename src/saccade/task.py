@@ -53,8 +53,8 @@ class Corpus:
         if hasattr(self.inputs, "batches"):
             if order is not None:
                 raise UsageError("writer.balanced_batches: this system makes batches of its own; use writer.class_weight")
-            found: BatchSource = self.inputs.batches(config)
-            return found
+            batches: BatchSource = self.inputs.batches(config)
+            return batches
         corpus = self if order is None else Reordered(self, order)
         return PlannedBatches(corpus, batch_tokens=config.batch_tokens, batch_size=config.batch_size, seed=config.seed)
 
@@ -100,20 +100,20 @@ class Task:
     def corpus(self, examples: Sequence[Example]) -> Corpus:
         """Examples as numbers."""
         if hasattr(self.writer, "corpus"):  # which makes examples of its own
-            found: Corpus = self.writer.corpus(examples)
-            return found
+            corpus: Corpus = self.writer.corpus(examples)
+            return corpus
         for _, problem in self.reader.flaws(examples):
             raise DataError(problem)
         return Corpus(self.reader.encode([example.input for example in examples]), self.writer.encode(examples))
 
     def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
         """The index of each example that cannot be read or scored, and what is wrong with it."""
-        found: dict[int, str] = {}
+        problems: dict[int, str] = {}
         # Examples of running text have no input of their own.
         for side in (self.writer,) if hasattr(self.writer, "corpus") else (self.reader, self.writer):
             for index, problem in side.flaws(examples):
-                found.setdefault(index, problem)
-        return iter(sorted(found.items()))
+                problems.setdefault(index, problem)
+        return iter(sorted(problems.items()))
 
     def prepare(self, model: Any, splits: Splits, corpus: Corpus, note: Note) -> None:
         """What is done to a new model before its first step."""
@@ -131,8 +131,8 @@ class Task:
         while window := list(islice(left, WINDOW)):
             examples = [self._parsed(typed, number, splits, pieces) for number, typed in enumerate(window, first + 1)]
             given = [(i, example) for i, example in enumerate(examples) if example is not None]
-            found = self.predictions(model, [one for _, one in given], options, [first + i for i, _ in given], pieces=pieces)
-            own = dict(zip((i for i, _ in given), found, strict=True))
+            rows = self.predictions(model, [one for _, one in given], options, [first + i for i, _ in given], pieces=pieces)
+            own = dict(zip((i for i, _ in given), rows, strict=True))
             for i, example in enumerate(examples):
                 yield example, own[i] if i in own else self.writer.empty(options)
             first += len(window)
@@ -161,21 +161,21 @@ class Task:
         owners: Sequence[int] = getattr(column, "owners", range(len(examples)))
         corpus, sizes = Corpus(column, targets), getattr(column, "sizes", column.lengths)
         numbers = range(len(examples)) if positions is None else positions
-        found: dict[int, list[Prediction]] = {}
+        predictions: dict[int, list[Prediction]] = {}
         device = next(model.parameters()).device
         order = np.argsort(sizes, kind="stable").tolist()
         with at_rest(), torch.inference_mode():
             model.eval()
-            for chosen in cut(order, sizes.tolist(), self.writer.budget(self.reader.budget, options)):
-                batch = corpus.batch(chosen).to(device)
-                rows = self.writer.predict(model, batch, options, [numbers[owners[i]] for i in chosen])
-                found |= zip(chosen, rows, strict=True)
-                tick(len(found))
+            for indices in cut(order, sizes.tolist(), self.writer.budget(self.reader.budget, options)):
+                batch = corpus.batch(indices).to(device)
+                rows = self.writer.predict(model, batch, options, [numbers[owners[i]] for i in indices])
+                predictions |= zip(indices, rows, strict=True)
+                tick(len(predictions))
         if not pieces:
-            return [found[i] for i in range(len(examples))]
+            return [predictions[i] for i in range(len(examples))]
         parts: list[list[list[Prediction]]] = [[] for _ in examples]
         for i, owner in enumerate(owners):
-            parts[owner].append(found[i])
+            parts[owner].append(predictions[i])
         return [[self.writer.joined(same) for same in zip(*own, strict=False)] for own in parts]
 
     def stream(self, model: Any, typed: Any, options: Options, splits: Load) -> Iterator[str]:
@@ -211,16 +211,16 @@ class Task:
         """The best prediction for each example, in its own group."""
         looks = self.writer.needs_looks(examples)
         grouped, pieces = self.writer.groups() != [""], hasattr(self.reader, "encode_in_pieces")
-        found: dict[int, Prediction] = {}
+        best: dict[int, Prediction] = {}
         for group in sorted({example.group for example in examples}) if grouped else [""]:
-            chosen = [i for i, example in enumerate(examples) if not grouped or example.group == group]
+            indices = [i for i, example in enumerate(examples) if not grouped or example.group == group]
             wanted = replace(options, groups=(group,), looks=looks)
-            own = [examples[i] for i in chosen]
+            own = [examples[i] for i in indices]
             known = targets if len(own) == len(examples) and not pieces else None
-            rows = self.predictions(model, own, wanted, pieces=pieces, targets=known, tick=_after(tick, len(found)))
+            rows = self.predictions(model, own, wanted, pieces=pieces, targets=known, tick=_after(tick, len(best)))
             empty = self.writer.empty(wanted)
-            found |= {i: replace((row or empty)[0], example=examples[i]) for i, row in zip(chosen, rows, strict=True)}
-        return [found[i] for i in range(len(examples))]
+            best |= {i: replace((row or empty)[0], example=examples[i]) for i, row in zip(indices, rows, strict=True)}
+        return [best[i] for i in range(len(examples))]
 
     def loss(self, model: Any, corpus: Corpus, indices: Sequence[int] | None) -> tuple[float, int]:
         """The summed loss of these examples, or of all, and how many things they predict."""
@@ -230,9 +230,9 @@ class Task:
         total, count = 0.0, 0
         device = next(model.parameters()).device
         model.eval()
-        for chosen in cut(sorted(indices, key=keys.__getitem__), [key[0] for key in keys], self.reader.budget):
+        for batch_indices in cut(sorted(indices, key=keys.__getitem__), [key[0] for key in keys], self.reader.budget):
             with torch.inference_mode():
-                output = model(corpus.batch(chosen).to(device))
+                output = model(corpus.batch(batch_indices).to(device))
             total += float(output.loss)
             count += int(output.count)
         return total, count
@@ -240,12 +240,12 @@ class Task:
     def by_length(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[dict[str, float]]:
         """Scores of examples of about the same length: from, to, how many, scores."""
         lengths = self.writer.lengths(examples)
-        found = []
+        rows = []
         for low, high in bounds(lengths):
             own = [i for i, length in enumerate(lengths) if low <= length <= high]
             scores = self.writer.brief([examples[i] for i in own], [predictions[i] for i in own])
-            found.append({"shortest": low, "longest": high, **scores})
-        return found
+            rows.append({"shortest": low, "longest": high, **scores})
+        return rows
 
     def scene(self, model: Any, example: Example, prediction: Prediction) -> Scene:
         """A picture of one prediction: the places of its input and output, and the looks between them."""
