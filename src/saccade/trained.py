@@ -55,8 +55,8 @@ class TrainedModel:
 
     @cached_property
     def _loaded(self) -> tuple[Any, int, Mapping[str, str]]:
-        model, found = self.run.model(self.task, self._checkpoint, self._device, self._note)
-        return model, found.step, found.state.get("data", {})
+        model, checkpoint = self.run.model(self.task, self._checkpoint, self._device, self._note)
+        return model, checkpoint.step, checkpoint.state.get("data", {})
 
     @property
     def module(self) -> Any:
@@ -127,19 +127,19 @@ class TrainedModel:
         An input is what the system reads: a text, the path of a picture, an image, an array, `test#12` of its own data.
         """
         several, listed = _listed(inputs)
-        found = [
+        best = [
             with_alternatives(predictions, example or Example(""))
-            for example, predictions in self._told(listed, self.options(to, n_best=n_best, **search))
+            for example, predictions in self._outputs(listed, self.options(to, n_best=n_best, **search))
         ]
-        return found if several else found[0]
+        return best if several else best[0]
 
     def listed(self, file: str) -> Sequence[Any] | None:
         """The inputs of a table (CSV, JSON, parquet), in the column that the run has read; None: a file of lines."""
         how = self.run.settings.data
-        found: Sequence[Any] | None = self.task.reader.listed(file, how.text if isinstance(how, text_files.Config) else "")
-        return found
+        rows: Sequence[Any] | None = self.task.reader.listed(file, how.text if isinstance(how, text_files.Config) else "")
+        return rows
 
-    def _told(self, inputs: Sequence[Any], options: Options) -> list[tuple[Example | None, list[Prediction]]]:
+    def _outputs(self, inputs: Sequence[Any], options: Options) -> list[tuple[Example | None, list[Prediction]]]:
         try:
             return list(self.outputs(inputs, options))
         except InputError as error:  # these are no lines of a file
@@ -165,8 +165,8 @@ class TrainedModel:
         if isinstance(data, str) and (data in PARTS or (data.isalnum() and not Path(data).exists())):
             data, split = None, data
         examples, what = self.examples(split, data)
-        found = self.task.evaluate(self.module, examples, self.options(**search), tick)
-        return replace(found, title=f"{self.run.path} at step {self.step}, {what}")
+        evaluation = self.task.evaluate(self.module, examples, self.options(**search), tick)
+        return replace(evaluation, title=f"{self.run.path} at step {self.step}, {what}")
 
     def predictions(self, examples: Sequence[Example], **search: Any) -> list[Prediction]:
         """The best prediction for each example, in its own group."""
@@ -202,8 +202,8 @@ class TrainedModel:
             module = data.dataset(Kinds.of(self.system).own)
             how = module.Config()
         if isinstance(source, str | Path):
-            found: Sequence[Example] = module.read(str(source), how)
-            return found
+            examples: Sequence[Example] = module.read(str(source), how)
+            return examples
         rows = source if _is_table(source) or not isinstance(source, Iterable) else list(source)
         if isinstance(rows, list) and all(isinstance(one, Example) for one in rows):
             return rows
@@ -228,7 +228,7 @@ class TrainedModel:
             raise UsageError(f"{self.run.path}: {what}; see: saccade systems")
         _, listed = _listed(inputs)
         scenes = []
-        for example, predictions in self._told(listed, self.options(to, looks=True, n_best=n_best, **search)):
+        for example, predictions in self._outputs(listed, self.options(to, looks=True, n_best=n_best, **search)):
             if example is None:
                 raise DataError("there is nothing to look at: the input is empty")
             scenes += [self.task.scene(self.module, example, one) for one in self.task.writer.shown(predictions)]
