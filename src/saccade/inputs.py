@@ -90,12 +90,12 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # the abstract one takes any buffer
-        found = self.stream.read(len(buffer))
-        self.left -= len(found)
+        piece = self.stream.read(len(buffer))
+        self.left -= len(piece)
         if self.left < 0:
             raise too_much(self.path, self.most)
-        buffer[: len(found)] = found
-        return len(found)
+        buffer[: len(piece)] = piece
+        return len(piece)
 
     def close(self) -> None:
         self.stream.close()
