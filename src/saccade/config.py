@@ -152,8 +152,8 @@ def allowed(hint: Any) -> str:
         return KINDS.get(hint, "list")
     base, *limits = get_args(hint)
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
-    found = [f"{sign} {getattr(one, name)}" for one in limits for name, sign in signs.items() if hasattr(one, name)]
-    return " ".join([KINDS.get(base, "list"), " and ".join(text for text in found if "inf" not in text)]).strip()
+    bounds = [f"{sign} {getattr(one, name)}" for one in limits for name, sign in signs.items() if hasattr(one, name)]
+    return " ".join([KINDS.get(base, "list"), " and ".join(text for text in bounds if "inf" not in text)]).strip()
 
 
 def described(kind: type) -> list[tuple[str, str, Any, str]]:
