@@ -53,7 +53,7 @@ def html(
         "trace": embedded({**_page(trace), "linked": linked, "first": {**first, "head": head, "view": view, "why": why}}),
     }
     # One pass: a label that says {{script}} stays a label.
-    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _part("index.html"))
+    return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], _part("index.html"))
 
 
 def framed(page: str, tall: int) -> str:

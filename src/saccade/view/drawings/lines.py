@@ -66,8 +66,8 @@ def _strokes(figure: Figure, start: float, end: float, top: float) -> Iterator[s
     share = np.abs(weights) / (np.abs(weights).max() or 1.0)
     levels = np.where(share < FAINTEST, 0, np.ceil(share * LEVELS)).astype(int)
     for level in range(1, LEVELS + 1):
-        for color, chosen in ((colors.BELOW, weights < 0), (colors.ABOVE if figure.signed else LOOKED, weights >= 0)):
-            rows, columns = np.nonzero((levels == level) & chosen)
+        for color, mask in ((colors.BELOW, weights < 0), (colors.ABOVE if figure.signed else LOOKED, weights >= 0)):
+            rows, columns = np.nonzero((levels == level) & mask)
             if rows.size:
                 y = top + 9 + LINE * np.stack([rows, columns])
                 ends = [(start, begin, end, finish) for begin, finish in y.T.tolist()]

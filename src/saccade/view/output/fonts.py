@@ -41,9 +41,9 @@ def directories() -> list[Path]:
 @cache
 def installed() -> tuple[Path, ...]:
     """Plain faces of well-known families, the widely covering ones first."""
-    found = [path for directory in directories() for path in _files(directory) if _suits(path.stem)]
+    faces = [path for directory in directories() for path in _files(directory) if _suits(path.stem)]
     rank = {name: place for place, name in enumerate(FIRST)}
-    return tuple(sorted(found, key=lambda path: (rank.get(path.stem, len(FIRST)), path.name)))
+    return tuple(sorted(faces, key=lambda path: (rank.get(path.stem, len(FIRST)), path.name)))
 
 
 def _files(directory: Path) -> Iterator[Path]:
