@@ -13,7 +13,6 @@ from saccade.training.settings import Settings, resolve
 from saccade.view.trace import Scene, check
 from saccade.writers.writer import Options, Prediction
 
-
 # What tests rely on, whatever suits small data: characters, and labels without more than the paper has.
 CHARACTERS = ("tokens.kind=char", "writer.share_tokenizer=false", "writer.metric=exact_match", "writer.label_smoothing=0.0")
 PAPERS_WORDS = ("reader.spelling=0", "writer.agreement=0.0", "tokens.lower=false")

@@ -184,7 +184,7 @@ def test_the_search_may_be_changed(opened: Open) -> None:
 
 
 def test_an_input_that_cannot_be_read_is_told_without_a_line(opened: Open) -> None:
-    with pytest.raises(DataError, match=r"^(?!line)\d+ tokens, at most 1000"):
+    with pytest.raises(DataError, match=r"^input 2 of 2: \d+ tokens, at most 1000"):
         opened("dates").predict([DATE, "x" * 1001])
 
 

@@ -85,7 +85,7 @@ def other_weights(place: Path) -> None:
 
 MISTAKES = [
     # Words of the command line
-    Mistake("unknown key", NEW + "good.tsv train.step=5", 2, ("[train]", "'step'", "did you mean 'steps'?")),
+    Mistake("unknown key", NEW + "good.tsv train.step=5", 2, ("train.step: no such key", "did you mean train.steps=5?")),
     Mistake("unknown model key", NEW + "good.tsv model.hiden=5", 2, ("[model]", "did you mean 'hidden_size'?")),
     Mistake("number expected", NEW + "good.tsv train.steps=many", 2, ("train.steps", "integer", "'many'")),
     Mistake("too small", NEW + "good.tsv train.steps=0", 2, ("train.steps", "greater than 0", "got 0")),
@@ -172,7 +172,7 @@ MISTAKES = [
         "key in a recipe",
         "config a.toml",
         2,
-        ("[train]", "'step'", "did you mean 'steps'?"),
+        ("train.step: no such key", "did you mean train.steps?"),
         written("a.toml", b'system = "bahdanau"\n[train]\nstep = 3\n'),
     ),
     Mistake("run exists", f"{TRAIN} --out run", 2, ("run: already holds a run", "--resume", "--fresh", "another --out")),

@@ -25,7 +25,8 @@ GROUPS = "".join(
 )
 MANY = (
     "train transformer data.train=many.tsv data.test=many.tsv writer.start=group writer.share_tokenizer=true "
-    "writer.metric=bleu "
+    "writer.metric=bleu tokens.kind=char writer.label_smoothing=0.0 "
+    "train.learning_rate=1e-3 train.schedule=constant train.warmup=0 "
     "model.hidden_size=8 model.num_heads=2 model.intermediate_size=8 model.encoder_layers=1 "
     "model.decoder_layers=1 train.steps=3 "
     "train.batch_tokens=400 train.threads=1 search.max_length=8 --out many"

@@ -15,6 +15,7 @@ from saccade.training.progress import Quiet
 from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
+from tests.made_tasks import CHARACTERS
 
 from .sittings import Noted
 from .small import WORDS
@@ -41,7 +42,9 @@ def texts(folder: Path, bad: str, *words: str) -> Settings:
             rows[3] = f"{'x' * 60}\tb\n"
         (folder / f"{part}.tsv").write_text("".join(rows))
     files = [f"data.{part}={folder / part}.tsv" for part in PARTS]
-    return resolve({"system": "bahdanau"}, [*files, "model.hidden_size=4", "reader.max_length=20", *SHORT, *words])
+    return resolve(
+        {"system": "bahdanau"}, [*files, "model.hidden_size=4", "reader.max_length=20", *CHARACTERS, *SHORT, *words]
+    )
 
 
 def aspects(folder: Path, bad: str, *words: str) -> Settings:
@@ -94,7 +97,7 @@ def test_the_side_of_parallel_text_is_named(tmp_path: Path) -> None:
     for name, rows in {"a.de": ["eins", "zwei"], "a.en": ["one", "two"], "b.de": ["eins"], "b.en": ["o" * 60]}.items():
         (tmp_path / name).write_text("".join(f"{row}\n" for row in rows))
     files = [f"data.{part}={tmp_path / name}.de,{tmp_path / name}.en" for part, name in (("train", "a"), ("valid", "b"))]
-    settings = resolve({"system": "bahdanau"}, [*files, "writer.max_length=20", *SHORT])
+    settings = resolve({"system": "bahdanau"}, [*files, "writer.max_length=20", *CHARACTERS, *SHORT])
     with pytest.raises(DataError, match=r"^validation data: \S+b\.en:1: 61 tokens, at most 20 .*or data\.skip_bad=true$"):
         train(tmp_path / "run", settings, Quiet())
 
@@ -110,7 +113,7 @@ def test_examples_of_no_file_are_named_by_their_number(tmp_path: Path, monkeypat
 
 def test_a_changed_example_is_told_as_that(tmp_path: Path) -> None:
     train(tmp_path / "run", aspects(tmp_path, "none"), Quiet())
-    with pytest.raises(DataError, match="the validation data has changed"):
+    with pytest.raises(DataError, match=r"the validation data \(\S*valid\.tsv\) has changed"):
         train(tmp_path / "run", labels(tmp_path, "valid"), Quiet(), resume=True)
 
 

@@ -22,14 +22,14 @@ from saccade.layers.word_embedding import WordVectors
 from saccade.systems.system import WORDS, Labeler, WordsConfig
 
 READS, WRITES = "aspect", "label"
-DEFAULTS = merged(WORDS, {"train": {"batch_tokens": 1024}})
+DEFAULTS = merged(WORDS, {"model": {"near": 10}, "train": {"batch_tokens": 1024}})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(WordsConfig):
     """Sizes."""
 
-    near: Count = 10
+    near: Count = 0
     "Words to each side of the aspect whose distance counts, by a learned number in the score; 0: none, as in the paper."
     dropout: Share = 0.5
     "Dropout of word vectors and of the pooled text."

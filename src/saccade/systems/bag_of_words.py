@@ -21,7 +21,9 @@ from saccade.errors import UsageError
 from saccade.systems.system import WORDS, Labeler
 
 READS, WRITES = "words", "label"
-DEFAULTS = {key: WORDS[key] for key in ("tokens", "writer", "train")}
+DEFAULTS = {key: WORDS[key] for key in ("tokens", "writer", "train")} | {
+    "model": {"ngrams": 2, "word_dropout": 0.1, "dropout": 0.5}
+}
 PRIME = 1_000_003  # spreads pairs of words over the buckets
 
 
@@ -33,7 +35,7 @@ class Config:
     "vectors: each word has a learned vector; binary: a weight for each label, counted once however often a word comes."
     embedding_size: Positive = 100
     "Embedding size."
-    ngrams: Literal[1, 2, 3] = 2
+    ngrams: Literal[1, 2, 3] = 1
     "Longest run of words that is a feature of its own."
     buckets: Positive = 100_000
     "Runs of two and more words share so many vectors, found by a hash."
@@ -41,9 +43,9 @@ class Config:
     "How the vectors become one."
     hidden_size: Count = 0
     "Width of a layer between them and the label (Iyyer's deep averaging); 0: none."
-    word_dropout: Share = 0.1
+    word_dropout: Share = 0.0
     "Word dropout: share of the words left out of a text in training."
-    dropout: Share = 0.5
+    dropout: Share = 0.3
     "Dropout of the pooled text."
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from saccade.attention import lengths
 from saccade.attention.live import live
+from saccade.config import merged
 from saccade.data.tensors import WordsInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.pooling import AttentionPool, mean
@@ -21,14 +22,14 @@ from saccade.layers.word_embedding import WordVectors
 from saccade.systems.system import WORDS, Labeler, WordsConfig
 
 READS, WRITES = "words", "label"
-DEFAULTS = WORDS
+DEFAULTS = merged(WORDS, {"model": {"encoder": "gru"}})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(WordsConfig):
     """Sizes, and who asks."""
 
-    encoder: Literal["none", "gru"] = "gru"
+    encoder: Literal["none", "gru"] = "none"
     "none: words stand by themselves, and their order does not matter; gru: each is read with its neighbors."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words count by their weights; mean: all alike, the control."

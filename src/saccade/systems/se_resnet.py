@@ -22,6 +22,7 @@ from saccade.systems.system import BatchLook, Labeler, Recorded, cosine
 
 READS, WRITES = "picture", "label"
 DEFAULTS = {
+    "model": {"flip": 0.0},
     "writer": {"label_smoothing": 0.1},
     "train": cosine(1500, 0.05, every=100, patience=6)
     | {"batch_tokens": 64, "warmup": 100, "optimizer": "sgd", "weight_decay": 5e-4},
@@ -44,7 +45,7 @@ class Config:
     "Blocks of two convolutions in each stage."
     stride: Literal[1, 2] = 2
     "Of the first stage. 1: it is as large as the picture; 2: half as high and half as wide, and quicker."
-    flip: Share = 0.0
+    flip: Share = 0.5
     "Chance that a picture is mirrored, left to right, in training."
     max_shift: Count = 2
     "Pixels that a picture is shifted by at most, in both directions, in training."

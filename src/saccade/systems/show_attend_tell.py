@@ -27,6 +27,7 @@ from saccade.systems.system import Output, System, cosine
 READS, WRITES = "picture", "text"
 DEFAULTS = {
     "tokens": {"kind": "bpe", "size": 1000},
+    "model": {"coverage": 0.1, "dropout": 0.3},
     "writer": {"metric": "bleu"},
     "train": cosine(1000, 2e-3, every=200, patience=4) | {"batch_tokens": 640, "warmup": 100, "optimizer": "adamw"},
 }
@@ -48,9 +49,9 @@ class Config:
     "How a state and a cell of the grid are compared: any name of the catalog of scores."
     normalize: str = "softmax"
     "How scores become weights: softmax, sparsemax, entmax15 …"
-    coverage: Amount = 0.1
+    coverage: Amount = 1.0
     "Weight λ of the penalty for cells whose weights over all steps do not sum to one (doubly stochastic attention)."
-    dropout: Share = 0.3
+    dropout: Share = 0.5
     "Dropout of embeddings, feature vectors and of what the output layer reads."
     max_shift: Count = 2
     "Training images are shifted by at most this number of pixels in each direction."

@@ -26,6 +26,7 @@ def cosine(steps: int, learning_rate: float, *, every: int, patience: int) -> di
 # How systems that read and write texts are trained where nothing else is said (docs/defaults.md).
 PAIRS: dict[str, dict[str, Any]] = {
     "tokens": {"kind": "bpe", "size": 2000},
+    "model": {"dropout": 0.3},
     "writer": {"share_tokenizer": True, "metric": "bleu", "label_smoothing": 0.1},
     "train": cosine(4000, 2e-3, every=200, patience=5) | {"batch_tokens": 1024, "warmup": 100},
 }
@@ -33,6 +34,7 @@ PAIRS: dict[str, dict[str, Any]] = {
 WORDS: dict[str, dict[str, Any]] = {
     "tokens": {"kind": "word", "size": 20_000},
     "reader": {"spelling": 3},
+    "model": {"word_dropout": 0.3, "dropout": 0.5},
     "writer": {"agreement": 1.0},
     "train": cosine(600, 5e-3, every=50, patience=6) | {"batch_tokens": 2048},
 }
@@ -58,7 +60,7 @@ class RecurrentConfig:
     "The recurrent unit of encoder and decoder."
     num_layers: Positive = 1
     "Number of encoder layers, and as many decoder layers."
-    dropout: Share = 0.3
+    dropout: Share = 0.0
     "Dropout of embeddings, between layers and before the output."
 
 
@@ -78,11 +80,11 @@ class WordsConfig(AttentionConfig):
     "Embedding size."
     hidden_size: Positive = 64
     "Hidden size of the recurrent unit (in each direction), and of the layer that scores words."
-    word_dropout: Share = 0.3
+    word_dropout: Share = 0.0
     "Share of the words read as unknown in training, which teaches that vector; with reader.spelling, by their letters only."
     letter_dropout: Share = 0.5
     "Share of the runs of letters (reader.spelling) that are not read in training."
-    dropout: Share = 0.5
+    dropout: Share = 0.3
     "Dropout of word vectors and of the pooled text."
 
 

@@ -35,7 +35,7 @@ from saccade.search.protocol import Keys, Step, StepLook
 from saccade.systems.system import PAIRS, BatchLook, Output, System
 
 READS, WRITES = "text", "text"
-DEFAULTS = merged(PAIRS, {"train": {"warmup": 200, "beta2": 0.98}})
+DEFAULTS = merged(PAIRS, {"model": {"dropout": 0.1}, "train": {"warmup": 200, "beta2": 0.98}})
 
 
 @dataclass(frozen=True, kw_only=True)
