@@ -19,6 +19,7 @@ PAPERS_WORDS = ("reader.spelling=0", "writer.agreement=0.0", "tokens.lower=false
 PLAIN = {"bahdanau": CHARACTERS, "luong": CHARACTERS, "seq2seq": CHARACTERS} | dict.fromkeys(
     ("document_attention", "atae_lstm"), PAPERS_WORDS
 )
+PLAIN["bag_of_words"] = ("model.ngrams=1", "writer.agreement=0.0", "tokens.lower=false")
 
 
 def settings(system: str, *words: str) -> Settings:

@@ -42,7 +42,8 @@ def test_a_graph_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "p8 (even)" in shown
     assert "layer 2" in shown
     assert here(f"look {run} p10 --out {run.parent / 'node.svg'}", capsys).code == 0
-    assert "p12 (even)" in (run.parent / "node.svg").read_text()
+    drawn = (run.parent / "node.svg").read_text()
+    assert all(word in drawn for word in (">p12<", "even", "odd"))  # the classes are a legend
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,6 @@ def test_a_graph_by_every_verb(run: Path, capsys: pytest.CaptureFixture[str]) ->
         ("look {run} p10 --to de", 2, "expected a run that writes several languages"),
         ("look {run} nobody", 2, "unknown node 'nobody'; known: p0"),
         ("translate {run}", 2, "writes text"),
-        ("compare {run} {run}", 2, "writes text"),
         ("train gat data.name=text_files data.train=my.tsv --out x", 2, "expected examples of node (data.nodes=nodes.csv"),
         ("train gat data.train=my.tsv --out x", 2, "unknown key in [data]"),
         ("train gat --out x", 2, "expected two CSV files"),

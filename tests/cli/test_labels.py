@@ -78,8 +78,9 @@ def test_aspects_by_every_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         for aspect in ("food", "staff")
     ]
     (tmp_path / "my.tsv").write_text("".join(lines))
-    words = f"data.train=my.tsv data.test=my.tsv {SMALL} train.steps=60"
-    answer = here(f"train atae_lstm {words} --out run", capsys)
+    words = f"data.train=my.tsv data.test=my.tsv {SMALL} train.steps=60 train.schedule=constant"
+    paper = "model.near=0 model.word_dropout=0.0 reader.spelling=0 writer.agreement=0.0"
+    answer = here(f"train atae_lstm {words} {paper} --out run", capsys)
     assert answer.code == 0, answer.err
     assert json.loads(here("evaluate run --json", capsys).out)["scores"]["all"]["accuracy"] == 1.0
     text = "the food was good but the staff was bad 3"
@@ -125,9 +126,8 @@ def test_systems_that_read_words_whole_say_so(system: str, run: Path, capsys: py
     assert (answer.code, answer.err) == (2, f"saccade: reader.spelling: {system} reads words whole; leave it at 0\n")
 
 
-@pytest.mark.parametrize("command", ["translate {run} good.txt", "compare {run} {run}"])
-def test_labels_are_not_translated(command: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = here(command.format(run=run), capsys)
+def test_labels_are_not_translated(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here(f"translate {run} good.txt", capsys)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert "expected a run that writes text, got document_attention; use saccade predict" in answer.err
 

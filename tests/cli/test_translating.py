@@ -183,10 +183,10 @@ def test_weights_of_8_bits(many: Path, capsys: pytest.CaptureFixture[str], monke
     cost = scores["all"]["bleu"] - scores["int8"]["bleu"]
     assert f"8-bit weights cost {cost:.2f} BLEU" in told.out
     Path("in.txt").write_text("ax\nby\n")
-    lines = [here(f"translate many in.txt --to de --scores {option}", capsys).out for option in ("", "--int8")]
-    assert lines[0].count("\n") == lines[1].count("\n") == 2
-    assert lines[0] != lines[1]
-    plain, rounded = ([math.log(float(line.split("%\t")[0])) for line in text.splitlines()] for text in lines)
+    lines = [here(f"translate many in.txt --to de --json {option}", capsys).out.splitlines() for option in ("", "--int8")]
+    assert len(lines[0]) == len(lines[1]) == 2
+    plain, rounded = ([json.loads(line)[0]["log_prob"] for line in rows] for rows in lines)
+    assert plain != rounded
     assert rounded == pytest.approx(plain, abs=0.2)
     monkeypatch.setenv("SACCADE_KERNELS", "off")
     off = here("translate many in.txt --int8", capsys)

@@ -82,7 +82,7 @@ def test_nodes_are_told_by_their_row(part: str, tmp_path: Path, capsys: pytest.C
 
 def test_an_example_that_cannot_be_read_is_told_by_its_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "long.tsv").write_text("axa\ta-x\n" + "a" * 50 + "\ta\n")
-    train = "train bahdanau data.train=long.tsv data.held_out=0 reader.max_length=40 --out new"
+    train = "train bahdanau data.train=long.tsv data.held_out=0 reader.max_length=40 --out new tokens.kind=char"
     for command in ("evaluate run --data long.tsv", train):
         answer = here(command, capsys)
         assert (answer.code, answer.err.count("\n")) == (3, 1)

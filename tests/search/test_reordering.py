@@ -15,7 +15,8 @@ from tests.systems.samples import text_batch
 
 SIZE = 12
 SMALL: dict[str, dict[str, Any]] = {
-    "transformer": {"hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "encoder_layers": 1, "decoder_layers": 2},
+    "transformer": {"hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "encoder_layers": 1, "decoder_layers": 2}
+    | {"positions": "sinusoidal", "final_norm": "both"},
     "luong": {"embedding_size": 8, "hidden_size": 8},
     "bahdanau": {"embedding_size": 8, "hidden_size": 8, "readout_size": 6},
     "seq2seq": {"embedding_size": 8, "hidden_size": 8},

@@ -210,7 +210,7 @@ def test_what_stands_in_the_padding_changes_nothing(name: str, garbage: int, mor
 def test_labels_are_smoothed_in_training_only(name: str) -> None:
     one = tiny(name, **without_dropout(name))
     if hasattr(one.settings.model, "flip"):
-        one = tiny(name, flip=0.0, shift=0)
+        one = tiny(name, flip=0.0, max_shift=0)
 
     def loss(share: float) -> float:
         batch = one.batch()

@@ -81,14 +81,23 @@ TARGETS: dict[str, list[str]] = {
     "continuation": TEXTS,
     "word": ["moon", "red", "fox", "bird", "sun"],
 }
+PLAIN = {"metric": "exact_match", "label_smoothing": 0.0, "share_tokenizer": False}
+CHARACTERS: config.Table = {"tokens": {"kind": "char"}, "writer": PLAIN}
+WORDS: config.Table = {"reader": {"spelling": 0}, "writer": {"agreement": 0.0}}
 # What a system needs beside small sizes.
 GIVEN: dict[str, config.Table] = {
-    "transformer": {"writer": {"share_tokenizer": True}},
+    "transformer": {**CHARACTERS, "writer": {**PLAIN, "share_tokenizer": True}},
+    "bahdanau": CHARACTERS,
+    "luong": CHARACTERS,
+    "seq2seq": CHARACTERS,
+    "document_attention": WORDS,
+    "atae_lstm": WORDS,
+    "bag_of_words": {"writer": {"agreement": 0.0}},
     "attention_mil": {"model": {"hidden_sizes": (9, 7)}},
     "deep_sets": {"model": {"hidden_sizes": (9, 7)}},
     "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
-    "se_resnet": {"model": {"reduction": 4}},
+    "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
 }
 LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0}  # what parameters are multiplied by where 1.5 would be too much
 
