@@ -86,7 +86,11 @@ CHARACTERS: config.Table = {"tokens": {"kind": "char"}, "writer": PLAIN}
 WORDS: config.Table = {"reader": {"spelling": 0}, "writer": {"agreement": 0.0}}
 # What a system needs beside small sizes.
 GIVEN: dict[str, config.Table] = {
-    "transformer": {**CHARACTERS, "writer": {**PLAIN, "share_tokenizer": True}},
+    "transformer": {
+        "tokens": {"kind": "char"},
+        "writer": {**PLAIN, "share_tokenizer": True},
+        "model": {"positions": "sinusoidal", "final_norm": "both"},
+    },
     "bahdanau": CHARACTERS,
     "luong": CHARACTERS,
     "seq2seq": CHARACTERS,
