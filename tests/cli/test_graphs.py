@@ -1,7 +1,6 @@
 """Runs that label the nodes of a user's graph, by every verb, and what cannot be done with them."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
