@@ -1,5 +1,7 @@
 """A look into any model: looks that say what they are, between places that are named, of what was read and written."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -151,3 +153,27 @@ def test_what_cannot_be_shown_is_told() -> None:
         saccade.look(model("bert").bert, tokenizer(), TEXT, attributions=["gradient × input"])
     with pytest.warns(UserWarning, match="no attention"), pytest.raises(UsageError, match="expected a model that attends"):
         saccade.look(nn.Linear(3, 3), torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "message"),
+    [
+        ((TEXT,), {}, "expected a tokenizer or tensors before the text"),
+        ((tokenizer, " "), {}, "the text is empty"),
+        ((tokenizer, 5), {}, "expected a text, a picture or sound, got 5"),
+        ((tokenizer, TEXT), {"layers": [9]}, r"layers that Bert\w+ has, from 1, got \[9\]"),
+    ],
+)
+def test_what_is_easily_mixed_up_is_told_in_a_line(given: Any, asked: dict[str, Any], message: str) -> None:
+    arguments = [tokenizer() if one is tokenizer else one for one in given]
+    with pytest.raises(UsageError, match=message):
+        saccade.look(model("bert"), *arguments, **asked)
+
+
+def test_what_is_no_model_is_told() -> None:
+    with pytest.raises(UsageError, match="expected a torch.nn.Module first"):  # noqa: RUF043
+        saccade.look(tokenizer(), model("bert"), TEXT)
+    with pytest.raises(UsageError, match="does not generate"):
+        saccade.look(nn.Linear(2, 2), tokenizer(), TEXT, max_new_tokens=3)
+    with pytest.raises(UsageError, match=r"looking: expected a torch\.nn\.Module, got str"), saccade.looking("bert"):
+        pass

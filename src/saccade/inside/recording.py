@@ -28,6 +28,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from saccade.attention import Attended, Causal, Looks
 from saccade.attention import looking as looking_at_own
 from saccade.attention.looks import Later
+from saccade.errors import UsageError
 from saccade.inside.replayed import FromFirst, added, later, scaled
 from saccade.inside.torch_modules import is_fast, of_encoder_layer, of_multihead
 from saccade.inside.trails import FUNCTIONS, Trails
@@ -40,6 +41,8 @@ def looking(model: nn.Module) -> Iterator[Looks]:
 
     Warns once, at the end, of modules that ran and whose attention could not be seen.
     """
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"looking: expected a torch.nn.Module, got {type(model).__name__}")
     with _quiet(model), looking_at_own(model) as looks:
         recorder = _Recorder(model, looks)
         handles = [

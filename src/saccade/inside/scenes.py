@@ -58,6 +58,7 @@ def look(
     is given. `layers` (from 1) keeps some; `rollout` adds attention rollout; `attributions` adds what moved the output:
     "gradient × input", "integrated gradients".
     """
+    _require_sound(model, inputs, text, writes=max_new_tokens is not None)
     for method in attributions:
         if method not in METHODS:
             raise UnknownName("attribution", method, METHODS)
@@ -72,6 +73,21 @@ def look(
     return Shown(Trace(type(model).__name__, scenes))
 
 
+def _require_sound(model: Any, inputs: Any, text: Any, *, writes: bool) -> None:
+    """Refuse what is easily given in place of another thing."""
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"look: expected a torch.nn.Module first, then its tokenizer or inputs, got {type(model).__name__}")
+    if isinstance(inputs, str):
+        raise UsageError("look: expected a tokenizer or tensors before the text; fix: saccade.look(model, tokenizer, text)")
+    texts = text if isinstance(text, list | tuple) else [text]
+    if any(isinstance(one, str) and not one.strip() for one in texts):
+        raise UsageError("look: there is nothing to look at: the text is empty")
+    if any(isinstance(one, int | float) for one in texts):
+        raise UsageError(f"look: expected a text, a picture or sound, got {text!r}")
+    if writes and not hasattr(model, "generate"):
+        raise UsageError(f"look: {type(model).__name__} does not generate; leave max_new_tokens out")
+
+
 def _scene(model: nn.Module, run: ModelRun, ask: LookRequest) -> Scene:
     with torch.no_grad(), looking(model) as looks:
         if run.writes:
@@ -82,6 +98,8 @@ def _scene(model: nn.Module, run: ModelRun, ask: LookRequest) -> Scene:
     scene.attention(looks)
     for method in ask.attributions:
         scene.attribution(model, method)
+    if not scene.looks and len(looks) and ask.layers is not None:
+        raise UsageError(f"look: expected layers that {type(model).__name__} has, from 1, got {list(ask.layers)}")
     if not scene.looks:
         raise UsageError(f"look: expected a model that attends, got {type(model).__name__}, in which nothing was seen")
     used = {name for one in scene.looks for name in (one.queries, one.keys)}
