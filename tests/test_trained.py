@@ -464,6 +464,7 @@ def test_data_may_be_a_table_of_keys(tmp_path: Path) -> None:
         ({"resum": True}, "unknown keyword 'resum'; did you mean 'resume'?"),
         ({"modle": {"hidden_size": 3}}, "unknown keyword 'modle'; did you mean 'model'?"),
         ({"model": 5}, "model: expected a table of keys of [model], such as {'key': 1}, got int"),
+        ({"label": "stars"}, "label: a column is named with the data; fix: data={'train': …, 'label': 'stars'}"),
         ({"steps": 0}, "train.steps: input should be greater than 0, got 0"),
         ({"device": "gpu"}, "device: expected one of auto, cpu"),
     ],

@@ -275,6 +275,8 @@ def train(
     """
     table, place = started(str(name), None if out is None else Path(out), resume=resume, fresh=fresh)
     held: dict[str, str] = {}
+    for key in {"text", "label", "group"} & settings.keys():
+        raise UsageError(f"{key}: a column is named with the data; fix: data={{'train': …, {key!r}: {settings[key]!r}}}")
     if data is not None:
         settings["data"], held = kept(data, Kinds.of(str(table.get("system"))).own)
     words = [word for key, value in settings.items() for word in _words(key, value)]

@@ -13,6 +13,7 @@ from saccade.experiments import table
 from saccade.experiments.cell import Cell
 from saccade.experiments.table import Grid, Line, Row
 from saccade.training.progress import Quiet
+from saccade.training.settings import resolve
 from tests.training.runs import tiny
 
 DOCS = Path(__file__).parents[2] / "docs" / "translation.md"
@@ -83,7 +84,7 @@ def test_another_system_brings_its_own_model(tmp_path: Path) -> None:
     grid = table.read(written(tmp_path))
     other = cell(grid, "another-system").settings
     assert (other.system, other.dataset, other.train.steps) == ("seq2seq", "dates", 40)
-    assert other.model == systems.load("seq2seq").Config()
+    assert other.model == resolve({"system": "seq2seq"}).model
     recipe = cell(grid, "another-recipe").settings
     assert (recipe.system, recipe.dataset, recipe.train.steps) == ("transformer", "multi30k", 40)
     assert (recipe.model.hidden_size, recipe.model.intermediate_size, recipe.model.mixer) == (256, 512, "light")

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.config import Share
-from saccade.data.examples import Example, Node, Splits, hash_order, in_order
+from saccade.data.examples import Example, Node, Splits, in_order
 from saccade.data.formats.csv_tables import CsvTable
 from saccade.data.formats.pickles import Csr
+from saccade.data.hold_out import hold_out
 from saccade.errors import DataError, UsageError
 
 Integers = NDArray[np.int64]
@@ -168,10 +169,9 @@ def _parts(table: CsvTable, labels: Integers, held_out: float) -> list[Integers]
     """Training, validation and test nodes; without a column for it, some by their ids, and no test."""
     if "split" not in table.header:
         names = table.column("id")
-        labeled = sorted(np.flatnonzero(labels >= 0).tolist(), key=lambda node: hash_order(names[node], "held"))
-        count = round(held_out * len(labeled))
-        valid, train = np.array(sorted(labeled[:count]), np.int64), np.array(sorted(labeled[count:]), np.int64)
-        return [train, valid, np.zeros(0, np.int64)]
+        labeled = [Example(node, str(labels[node]), name=names[node]) for node in np.flatnonzero(labels >= 0).tolist()]
+        both = hold_out(labeled, held_out, lambda one: one.name.encode(), every_label=True)
+        return [*(np.array([one.input for one in part], np.int64) for part in both), np.zeros(0, np.int64)]
     splits = np.array(table.column("split"), dtype=str)
     for name in sorted(set(splits.tolist()) - {"", *SPLITS}):
         raise DataError(f"{table.path}: expected train, valid, test or nothing as split, got {name!r}")
