@@ -33,6 +33,7 @@ class SaccadeError(Exception):
     """
 
     exit_code = 1
+    agreed = False  # of several processes: whether all raise it together, so that one tells it for all
 
     def __init__(self, text: str = "", *, fix: str = "") -> None:
         super().__init__(text)

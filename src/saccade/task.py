@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from saccade import readers, systems, writers
+from saccade import ranks, readers, systems, writers
 from saccade.data.batches import BatchSource, PlannedBatches, Reordered, cut
 from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch
@@ -61,6 +61,24 @@ class Corpus:
     def batch(self, indices: Any) -> Batch:
         """The batch of these examples."""
         return Batch(self.inputs.batch(indices), None if self.targets is None else self.targets.batch(indices))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some targets of a column."""
+
+    column: Column
+    indices: np.ndarray[Any, np.dtype[np.int64]]
+
+    @property
+    def lengths(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How long each is."""
+        every = self.column.lengths
+        return every[self.indices] if len(every) else every
+
+    def batch(self, indices: Any) -> Any:
+        """The tensors of these, counted among the chosen."""
+        return self.column.batch(self.indices[indices])
 
 
 @dataclass(frozen=True)
@@ -155,12 +173,29 @@ class Task:
         targets: Column | None = None,
         tick: Tick = _silent,
     ) -> list[list[Prediction]]:
-        """The predictions for each example: one pass over batches of like length."""
+        """The predictions for each example: one pass over batches of like length, shared out where processes are several."""
+        own = ranks.share(range(len(examples)))
+        numbers = range(len(examples)) if positions is None else positions
+        known = targets if targets is None or len(own) == len(examples) else Chosen(targets, np.array(own, dtype=np.int64))
+        mine = [examples[i] for i in own]
+        return ranks.whole(self._predictions(model, mine, options, [numbers[i] for i in own], pieces, known, tick))
+
+    def _predictions(
+        self,
+        model: Any,
+        examples: Sequence[Example],
+        options: Options,
+        numbers: Sequence[int],
+        pieces: bool,
+        targets: Column | None,
+        tick: Tick,
+    ) -> list[list[Prediction]]:
+        if not examples:
+            return []
         inputs = [example.input for example in examples]
         column = self.reader.encode_in_pieces(inputs) if pieces else self.reader.encode(inputs)
         owners: Sequence[int] = getattr(column, "owners", range(len(examples)))
         corpus, sizes = Corpus(column, targets), getattr(column, "sizes", column.lengths)
-        numbers = range(len(examples)) if positions is None else positions
         predictions: dict[int, list[Prediction]] = {}
         device = next(model.parameters()).device
         order = np.argsort(sizes, kind="stable").tolist()
@@ -230,12 +265,14 @@ class Task:
         total, count = 0.0, 0
         device = next(model.parameters()).device
         model.eval()
-        for batch_indices in cut(sorted(indices, key=keys.__getitem__), [key[0] for key in keys], self.reader.budget):
+        own = ranks.share(sorted(indices, key=keys.__getitem__))
+        for batch_indices in cut(own, [key[0] for key in keys], self.reader.budget):
             with torch.inference_mode():
                 output = model(corpus.batch(batch_indices).to(device))
             total += float(output.loss)
             count += int(output.count)
-        return total, count
+        total, count = ranks.total([total, count])
+        return total, round(count)
 
     def by_length(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[dict[str, float]]:
         """Scores of examples of about the same length: from, to, how many, scores."""

@@ -305,7 +305,7 @@ def test_every_example_comes_once_an_epoch(accumulate: int) -> None:
             return super().batch(indices)
 
     data = corpus()
-    one = trainer(data=Watched(data.inputs, data.targets), accumulate=accumulate, steps=30)
+    one = trainer(data=Watched(data.inputs, data.targets), accumulate=accumulate, steps=30, prefetch=False)
     for report in one.steps():
         assert report.epoch == one.batches.epoch == max(0, len(seen) - 1) // 40
     assert len(seen) > 120

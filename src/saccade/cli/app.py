@@ -94,6 +94,7 @@ def train(
     resume: Annotated[bool, Flag("--resume", help="Go on with the run in that directory.")] = False,
     fresh: Fresh = False,
     yes: Annotated[bool, Flag("--yes", "-y", help="Download the data if it is not there.")] = False,
+    processes: Annotated[int, Option("--processes", min=1, help="Train with so many on this machine (torchrun).")] = 1,
     data_dir: DataDir = None,
     machine: Json = False,
     quiet: Quiet = False,
@@ -112,11 +113,16 @@ def train(
     train.learning_rate=1e-3  with train.warmup=200, train.schedule=cosine
     train.patience=5          early stopping after so many validations
     train.device=cuda         auto, cpu, cuda, cuda:1, mps, xpu
+    train.precision=bf16      16 bits where that is safe; auto: what the device has
     train.seed=1              another seed, another model
     model.dropout=0.2         model.hidden_size=256, model.num_layers=2
     tokens.kind=word          char, word or bpe, with tokens.size=8000
     """
-    call("verbs.train", locals())
+    given = locals()
+    if given.pop("processes") > 1:
+        call("launching.launch", {"processes": processes, **given})
+    else:
+        call("verbs.train", given)
 
 
 @app.command()

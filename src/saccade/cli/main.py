@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
+from saccade import ranks
 from saccade.cli import streams
 from saccade.errors import SaccadeError
 
@@ -48,7 +49,9 @@ def run(words: list[str], *, debug: bool = False) -> int:
     except Exception as error:
         if debug:
             raise
-        return complain(*_worded(error))
+        text, code = _worded(error)
+        # What all of several processes raise is told by the first.
+        return code if ranks.own() and getattr(error, "agreed", False) else complain(text, code)
     # Help and the like come back as an exit code, verbs as None.
     code = answer if isinstance(answer, int) else 0
     return complain("interrupted", code) if code == 130 else code
@@ -58,7 +61,7 @@ def complain(text: str, code: int) -> int:
     """One line on standard error."""
     from saccade.view.output.display_text import visible
 
-    line = " ".join(text.split())
+    line = " ".join(f"rank {ranks.own()}: {text}".split() if ranks.launched() > 1 else text.split())
     try:
         print(f"saccade: {visible(line)}", file=sys.stderr)
     except UnicodeEncodeError:

@@ -3,6 +3,12 @@
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from saccade import ranks
+
+WAIT = 3600.0  # seconds that processes wait for the slowest
 
 
 def never_refuse() -> None:
@@ -22,3 +28,13 @@ def drop_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+@contextmanager
+def shared_out() -> Iterator[None]:
+    """In this block processes that torchrun has started compute together, and only the first of them is heard."""
+    with ranks.joined():
+        ranks.connect(WAIT)
+        if ranks.own():
+            drop_output()
+        yield

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from torch import nn
 
-from saccade import config, inputs, systems
+from saccade import config, inputs, ranks, systems
 from saccade import data as datasets
 from saccade.cli import by_length, downloads, streams
 from saccade.config import Table
@@ -60,8 +60,9 @@ def train(
     def trained() -> Run:
         return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
 
-    run = downloads.with_data(trained, yes=yes, ask=not (quiet or machine))
-    if not (quiet or machine):
+    with ranks.joined():
+        run = downloads.with_data(trained, yes=yes, ask=not (quiet or machine))
+    if not (quiet or machine or ranks.own()):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
         typed = Kinds.of(run.settings.system).reader.TYPED
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
@@ -87,7 +88,24 @@ def evaluate(
     int8: bool = False,
     out: Sequence[Path] = (),
 ) -> None:
-    """Print the scores of a run."""
+    """Print the scores of a run; processes that torchrun has started share the examples out, and the first prints."""
+    with streams.shared_out():
+        _evaluate(path, words, split, data, which, data_dir, device, machine, lengths, int8, out)
+
+
+def _evaluate(
+    path: Path,
+    words: Sequence[str],
+    split: str | None,
+    data: str | None,
+    which: str | None,
+    data_dir: str | None,
+    device: str,
+    machine: bool,
+    lengths: bool,
+    int8: bool,
+    out: Sequence[Path],
+) -> None:
     by_length.check(lengths, out)
     use(data_dir)
     model = opened_model(path, which, device)
@@ -161,7 +179,24 @@ def predict(
     machine: bool,
     beam: int | None = None,
 ) -> None:
-    """Write a line (or n_best of them) for each line."""
+    """Write a line (or n_best of them) for each line; processes that torchrun has started share the lines out."""
+    if file == "-" and ranks.launched() > 1:
+        raise UsageError("expected a file that every process can read, got standard input; name a file")
+    with streams.shared_out():
+        _predict(path, file, words, n_best, which, device, scores, machine, beam)
+
+
+def _predict(
+    path: Path,
+    file: str,
+    words: Sequence[str],
+    n_best: int,
+    which: str | None,
+    device: str,
+    scores: bool,
+    machine: bool,
+    beam: int | None,
+) -> None:
     model = opened_model(path, which, device)
     options = model.options(**search_of(model, words, beam=beam, n_best=n_best))
     with opened(file) as stream:

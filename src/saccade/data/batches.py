@@ -5,7 +5,8 @@ the epoch and the number of its batches that were taken.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,8 +22,28 @@ SPREAD = 5.0  # of a normal distribution, five mean absolute deviations hold 95 
 JITTER = 0.25  # how far an example may stray in an epoch, in batches
 
 
+@dataclass(frozen=True)
+class Part:
+    """Which examples of every batch are this process's own, where several train one model: each `of`-th from `index` on."""
+
+    index: int = 0
+    of: int = 1
+
+    def batch(self, indices: Any, make: Callable[[Any], Any]) -> Any:
+        """The batch of its own examples. Where there are none, of the first one: all processes must compute something, and
+        what is `idle` counts nothing."""
+        own = indices[self.index :: self.of]
+        return make(own) if len(own) else replace(make(indices[:1]), idle=True)
+
+
+ALL = Part()
+
+
 class BatchSource(Protocol):
     """Where training batches come from; `state` is all that `restore` needs to go on exactly there."""
+
+    part: Part
+    """What of every batch this process takes; the state does not depend on it."""
 
     @property
     def epoch(self) -> int:
@@ -61,7 +82,7 @@ class PlannedBatches:
     """Batches of like length, epoch after epoch."""
 
     def __init__(self, corpus: Encoded, *, batch_tokens: int, batch_size: int = 0, seed: int = 0) -> None:
-        self.corpus, self.seed = corpus, seed
+        self.corpus, self.seed, self.part = corpus, seed, ALL
         self.budget = batch_size or batch_tokens
         self.lengths = np.ones(len(corpus.lengths), dtype=np.int64) if batch_size else corpus.lengths
         self.epoch = self.position = 0
@@ -73,7 +94,7 @@ class PlannedBatches:
             self.epoch, self.position = self.epoch + 1, 0
         indices = self._batches()[self.position]
         self.position += 1
-        return self.corpus.batch(indices)
+        return self.part.batch(indices, self.corpus.batch)
 
     def _batches(self) -> list[Integers]:
         if self._plan[0] != self.epoch:

@@ -21,6 +21,8 @@ class Batch:
 
     input: Any
     target: Any = None
+    idle: bool = False
+    """Whether another process has these examples, and they count nothing here."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on this device."""

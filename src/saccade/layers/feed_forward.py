@@ -34,12 +34,16 @@ class FeedForward(nn.Module):
         if activation not in ACTIVATIONS:
             raise UnknownName("activation", activation, ACTIVATIONS)
         self.activation = activation
+        self.split = False  # whether other processes have columns of this network
         self.into, self.out = Linear(width, hidden), Linear(hidden, width)
         self.dropout = Dropout(dropout)
         for layer in (self.into, self.out):
             nn.init.xavier_uniform_(layer.weight)
 
     def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
-        inner = self.dropout(ACTIVATIONS[self.activation](self.into(x)))
+        entered = self.into(x)
+        if self.split:
+            entered = entered.clone()  # a part of a tensor of several processes is a view, which may not be overwritten
+        inner = self.dropout(ACTIVATIONS[self.activation](entered))
         out: Tensor = self.out(inner)
         return out

@@ -59,7 +59,8 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if heads < 1 or width % heads:
             raise ShapeError(f"width must be a multiple of heads, got width {width} and {heads} heads")
-        self.heads = heads
+        self.heads, self.head_width = heads, width // heads
+        self.split = False  # whether other processes have heads of this layer: maps are not joined then
         self.dropout = dropout
         check_dropout(dropout)
         self.score = as_score(score)
@@ -130,7 +131,7 @@ class MultiHeadAttention(nn.Module):
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values; those that are read from one tensor in one product, which is larger and so quicker."""
-        if value is not key:
+        if value is not key or self.split:
             return tuple(map(project, (self.query_map, self.key_map, self.value_map), (query, key, value)))
         if key is query:
             return self.joint(self.query_map, self.key_map, self.value_map)(query)
@@ -156,7 +157,8 @@ class MultiHeadAttention(nn.Module):
         return project(self.output_map, attended.context.transpose(-3, -2).flatten(-2))
 
     def _split(self, projected: Float[Tensor, "... T D"]) -> Float[Tensor, "... H T _"]:
-        return projected.view(*projected.shape[:-1], self.heads, projected.shape[-1] // self.heads).transpose(-3, -2)
+        heads = projected.shape[-1] // self.head_width
+        return projected.view(*projected.shape[:-1], heads, self.head_width).transpose(-3, -2)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":

@@ -2,6 +2,7 @@
 
 import torch
 
+from saccade import ranks
 from saccade.errors import UsageError
 
 ACCELERATORS = ("cuda", "mps", "xpu")
@@ -9,6 +10,14 @@ ACCELERATORS = ("cuda", "mps", "xpu")
 
 def device_named(name: str) -> torch.device:
     """auto: the accelerator of this machine, if it has one, else the CPU; cpu, cuda, cuda:1, mps, xpu."""
+    device = _named(name)
+    if ranks.local() is not None and device.type != "cpu" and device.index is None:
+        device = torch.device(device.type, ranks.local())  # each process of a machine has an accelerator of its own
+        torch.accelerator.set_device_index(device.index)
+    return device
+
+
+def _named(name: str) -> torch.device:
     if name == "auto":
         accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         return torch.device("cpu") if accelerator is None or accelerator.type not in ACCELERATORS else accelerator

@@ -22,6 +22,8 @@ class Signals:
 class Interrupted(SaccadeError):  # noqa: N818 - reads as what it is
     """Somebody asked for the end: 130 for Ctrl-C, 143 for a polite kill."""
 
+    agreed = True
+
     def __init__(self, text: str, number: int, *, fix: str = "") -> None:
         super().__init__(text, fix=fix)
         self.exit_code = 128 + number

@@ -4,7 +4,7 @@ import json
 import math
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,8 @@ class Journal:
         """Go on in another directory, where the log already is."""
         self.path = run / self.path.name
 
-    def step(self, report: Report) -> dict[str, Any]:
-        """Note an update."""
+    def step(self, report: Report, ranks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+        """Note an update; `ranks`: what each of several processes says of itself."""
         now, (then, tokens) = time.perf_counter(), self._since
         self._since = (now, report.tokens)
         return self._add({
@@ -58,6 +58,7 @@ class Journal:
             "tokens_per_second": round((report.tokens - tokens) / max(now - then, 1e-9)),
             "rss_mb": resident_megabytes(),
             "time": round(time.time(), 3),
+            **({"ranks": list(ranks)} if ranks else {}),
         })  # fmt: skip
 
     def valid(self, step: int, scores: Mapping[str, Mapping[str, float]], best: bool) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from saccade.training.split_tensors import like
+
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimizer's memory under the weights' names: `reader.weight/exp_avg`."""
@@ -25,7 +27,11 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensor
     optimizer.state.clear()
     for path, value in tensors.items():
         name, _, key = path.rpartition("/")
-        optimizer.state[weights[name]][key] = value.clone()
+        # What is as large as its parameter lies where that lies; a count of steps does not.
+        weight = weights[name]
+        laid = like(value, weight) if value.shape == weight.shape else value
+        moved = laid.to(weight.device) if key != "step" or optimizer.defaults.get("fused") else laid
+        optimizer.state[weight][key] = moved.clone()
 
 
 def seed_all(seed: int) -> None:

@@ -29,6 +29,12 @@ OTHERS = {
     "train.seed": "random_state random_seed manual_seed rng_seed",
     "train.device": "accelerator cuda gpu use_cuda no_cuda use_cpu",
     "train.threads": "num_threads n_threads n_jobs num_cpus cpus",
+    "train.precision": "fp16 bf16 amp use_amp half mixed_precision autocast dtype torch_dtype tf32",
+    "train.compile": "torch_compile",
+    "train.recompute": "gradient_checkpointing activation_checkpointing checkpoint_activations",
+    "train.prefetch": "prefetch_factor pin_memory",
+    "train.shard": "fsdp fully_sharded zero deepspeed",
+    "train.tensor_parallel": "tp tp_size tensor_model_parallel_size",
     "model.embedding_size": "embed_dim emb_dim embedding_dim embed_size emb_size word_vec_size n_embd",
     "model.hidden_size": "hidden d_model hidden_dim hidden_units hid_dim model_dim dim units rnn_size n_embd embed_dim "
     "embedding_dim emb_size encoder_embed_dim width",
@@ -73,22 +79,17 @@ OTHERS = {
     "data.label": "target tgt tgt_lang target_lang label_column target_column label_field class_column y",
 }
 # What there is nothing of here, and what to do instead.
-_PRECISION = "there is no mixed precision yet, parameters and gradients are float32; leave it out"
-_DEVICES = "a run trains on one device; name it with train.device=cuda or train.device=cuda:1"
-_WORKERS = "batches are made in the training process, without workers; leave it out"
+_DEVICES = "several processes are started by --processes N, or by torchrun; each takes a device of its own"
+_WORKERS = "batches are prepared on a thread (train.prefetch), without workers; leave it out"
 _REPORTS = "there is no reporting to other services; the log is log.jsonl of the run"
 ABSENT = {
-    **dict.fromkeys(("fp16", "bf16", "amp", "use_amp", "half", "precision", "mixed_precision", "autocast"), _PRECISION),
-    **dict.fromkeys(("dtype", "torch_dtype", "tf32"), _PRECISION),
     **dict.fromkeys(("gpus", "devices", "num_gpus", "n_gpu", "num_nodes", "world_size", "strategy", "ddp"), _DEVICES),
-    **dict.fromkeys(("num_workers", "dataloader_num_workers", "workers", "pin_memory"), _WORKERS),
+    **dict.fromkeys(("num_workers", "dataloader_num_workers", "workers"), _WORKERS),
     **dict.fromkeys(("wandb", "report_to", "tensorboard", "logger", "logging_dir"), _REPORTS),
     **dict.fromkeys(("betas", "adam_betas"), "there are two keys: train.beta1 and train.beta2"),
     **dict.fromkeys(("ema", "ema_decay"), "there is no moving average; train.average=N averages the last N checkpoints"),
-    **dict.fromkeys(("compile", "torch_compile"), "training does not call torch.compile; leave it out"),
     **dict.fromkeys(("out", "output_dir", "save_dir"), "the run's directory is an option: --out DIR, or out=DIR in Python"),
     "warmup_ratio": "warm-up is counted in steps: train.warmup=STEPS",
-    "gradient_checkpointing": "there is none yet; a smaller train.batch_size with train.accumulate saves memory",
 }
 
 

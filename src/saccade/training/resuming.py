@@ -82,6 +82,13 @@ RULES: dict[str, tuple[Callable[[Resumption], bool], str]] = {
     "seed": (_never, "it decided the initial parameters and the order of the data"),
     "device": (_always, "the steps are the same elsewhere, but for the last bits"),
     "threads": (_always, "the steps are the same, but for the last bits"),
+    "precision": (_never, "every update so far was computed in it"),
+    "compile": (_always, "the steps are the same, but for the last bits"),
+    "recompute": (_always, "it decides what is kept in memory, not what is trained"),
+    "prefetch": (_always, "it decides when a batch is prepared, not what is in it"),
+    "shard": (_always, "it decides where parameters are, not what they are"),
+    "tensor_parallel": (_always, "the steps are the same, but for the last bits"),
+    "timeout": (_always, "it decides how long processes wait, not what is trained"),
 }
 # Of the other sections, why none of their keys may change; of data any may, if the examples are the same.
 SECTIONS = {

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 import torch
 
-from saccade import durable_files
+from saccade import durable_files, ranks
+from saccade.data.batches import BatchSource
 from saccade.data.examples import PARTS, Splits, files_of
 from saccade.data.formats.python_data import FILES
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
@@ -22,7 +23,7 @@ from saccade.kernels.runtime import told_of_compiling
 from saccade.lock import LOCK, locked
 from saccade.search import Config as SearchConfig
 from saccade.task import Kinds, Task
-from saccade.training import config_history
+from saccade.training import config_history, saving
 from saccade.training import fresh as renewal
 from saccade.training.allocator import keep_pages, kept_objects
 from saccade.training.bad_examples import fit_to_learn, learned
@@ -31,9 +32,9 @@ from saccade.training.config_history import CONFIG, Changes
 from saccade.training.data_notes import data_notes
 from saccade.training.devices import device_named
 from saccade.training.interrupts import Interrupted, Signals, watched
-from saccade.training.journal import Journal
+from saccade.training.journal import Journal, resident_megabytes
 from saccade.training.memory import random_tensors, restore_random
-from saccade.training.progress import Compiling, clock, told_if_slow
+from saccade.training.progress import Compiling, Quiet, clock, told_if_slow
 from saccade.training.resuming import notes, reopened, require_later
 from saccade.training.run import Run
 from saccade.training.settings import Settings, fitting, resolve
@@ -83,13 +84,29 @@ def train(
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
     keep_pages()
+    with ranks.joined():
+        if ranks.own():  # what the first process does with the directory is not the others' business
+            with kept_objects() as made:
+                _follow(settings, made)
+        elif ranks.restarted() and Checkpoints(renewal.resumable(path)).steps():
+            watcher.note("started again after a failure: going on from the last checkpoint")
+            _lead(path, settings, watcher, True, False, held or {})
+        else:
+            _lead(path, settings, watcher, resume, fresh, held or {})
+    return Run.open(path)
+
+
+def _lead(
+    path: Path, settings: Settings, watcher: Watcher, resume: bool, fresh: bool, held: Mapping[str, str]
+) -> None:
+    """Train as the process that writes."""
     new = [place for place in (path / LOCK, path, *path.parents) if not os.path.exists(place)]
     _prepare_directory(path)
     with locked(path):
         if renewal.recover(path) and not fresh and Checkpoints(path).steps():
             watcher.note(f"a new training in {path} ended before its first checkpoint; here is the earlier run")
         try:
-            run, checkpoint, changes = _opened(path, settings, resume, fresh, watcher, held or {})
+            run, checkpoint, changes = _opened(path, settings, resume, fresh, watcher, held)
             try:
                 with kept_objects() as made:
                     _train(run, path, checkpoint, changes, watcher, made)
@@ -102,7 +119,18 @@ def train(
             if isinstance(error, DataError | UsageError | ShapeError) and not (path / CONFIG).exists():
                 _take_away(new)
             raise
-    return Run.open(path)
+
+
+def _follow(settings: Settings, made: Callable[[], None]) -> None:
+    """Train as one of several processes, with what the first has prepared."""
+    told = json.loads(ranks.awaited("run"))
+    run = Run(Path(told["path"]), settings).with_steps(told["steps"])
+    splits, task = run.splits(), run.task()
+    corpus, splits = learned(task, splits, settings.data, lambda text: None)
+    checkpoint = None if told["checkpoint"] is None else run.checkpoints.load(told["checkpoint"])
+    ranks.connect(settings.train.timeout)
+    sitting = _Sitting(run, Path(told["home"]), splits, {}, task, corpus, checkpoint, {}, Quiet())
+    _sit(sitting, corpus.batches(settings.train), made)
 
 
 def _take_away(new: Sequence[Path]) -> None:
@@ -157,7 +185,7 @@ def _train(
 ) -> None:
     """Train the run, which may still be growing beside an earlier one in its home; `made` is told when all is ready."""
     fitting(run.settings)
-    device = device_named(run.settings.train.device)
+    device_named(run.settings.train.device)  # a wrong one is told before anything is read
     with told_if_slow(watcher.note, f"reading {_named(run.settings)}"):
         splits = run.splits()
     fingerprint = splits.fingerprint()
@@ -175,20 +203,53 @@ def _train(
         run = run if checkpoint else run.keep(task.save)
         if run.path != home:
             renewal.require_room(home, set(run.files))
-        trainer = Trainer(run.new_model(task).to(device), batches, run.settings.train)
-        session = Session(run, home, splits, fingerprint, task, trainer, watcher)
-        if checkpoint:
-            session.restore(checkpoint)
-            session.adopt(changes)
-        else:
-            for line in data_notes(splits, run.settings, corpus, hasattr(task.writer, "names")):
-                watcher.note(line)
-            task.prepare(trainer.model, splits, corpus, watcher.note)
-        made()
-        session.go()
+        step = checkpoint.step if checkpoint else None
+        told = {"path": str(run.path), "home": str(home), "steps": run.settings.train.steps, "checkpoint": step}
+        ranks.announce("run", json.dumps(told))
+        ranks.connect(run.settings.train.timeout)
+        _sit(_Sitting(run, home, splits, fingerprint, task, corpus, checkpoint, changes, watcher), batches, made)
     except (DataError, UsageError, ShapeError):
         renewal.clear(run.path, set(run.files))
         raise
+
+
+@dataclass(frozen=True)
+class _Sitting:
+    """What a process trains with."""
+
+    run: Run
+    home: Path
+    splits: Splits
+    fingerprint: Mapping[str, str]
+    task: Task
+    corpus: Any
+    checkpoint: Checkpoint | None
+    changes: Changes
+    watcher: Watcher
+
+
+def _sit(given: _Sitting, batches: BatchSource, made: Callable[[], None]) -> None:
+    """Make the model, go to where it was, and train; the same in every process."""
+    run, task, config = given.run, given.task, given.run.settings.train
+    model = run.new_model(task).to(device_named(config.device))
+    if not given.checkpoint:
+        for line in data_notes(given.splits, run.settings, given.corpus, hasattr(task.writer, "names")):
+            given.watcher.note(line)
+        task.prepare(model, given.splits, given.corpus, given.watcher.note)
+    trainer = Trainer(model, batches, config)
+    session = Session(run, given.home, given.splits, given.fingerprint, task, trainer, given.watcher)
+    try:
+        if given.checkpoint:
+            session.restore(given.checkpoint)
+            session.adopt(given.changes)
+        else:
+            trainer.parallel.seed(config.seed)
+        made()
+        session.go()
+    except RuntimeError as error:
+        raise ranks.explained(error, trainer.step) from error
+    finally:
+        trainer.close()
 
 
 def _named(settings: Settings) -> str:
@@ -249,6 +310,7 @@ class Session:
         self.config = run.settings.train
         self.standing = Standing()
         self.owed = False  # whether the validation of this step was not finished
+        self.writes = ranks.rank() == 0
 
     def restore(self, found: Checkpoint) -> None:
         """Go on from this checkpoint."""
@@ -259,6 +321,9 @@ class Session:
             self.watcher.note(
                 f"the run had {state['threads']} threads, now there are {torch.get_num_threads()}: the last bits will differ"
             )
+        if (before := state.get("ranks", 1)) != ranks.size():
+            processes = f"{before} process{'es' * (before > 1)}"
+            self.watcher.note(f"the run had {processes}, now {ranks.size()}: the same steps, but for dropout and last bits")
         self.trainer.restore(found.tensors, state)
         self.standing, self.owed = Standing(state["best"], state["since"]), state["owed"]
         self.standing.over = self._waited_enough()
@@ -266,6 +331,8 @@ class Session:
 
     def adopt(self, changes: Changes) -> None:
         """Go on with the config as it is now, if it is another, and record that."""
+        if not self.writes:
+            return
         recorded = config_history.in_use(self.run.path)
         assert recorded is not None
         if recorded.config == self.run.text == (self.run.path / CONFIG).read_text(encoding="utf-8"):
@@ -286,12 +353,14 @@ class Session:
             finished = f"the run in {self.home} is finished: there is nothing left to train"
             self.watcher.note(f"{finished}; raise train.{key} to go on from step {self.trainer.step}")
             return
-        self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens, owed=self.owed)
+        if self.writes:
+            self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens, owed=self.owed)
         self._introduce()
         self.watcher.begin(self.trainer.step, self.config.steps)
         started = time.monotonic()
         compiling = Compiling(self.watcher.note)
         with watched() as signals, told_of_compiling(compiling):
+            self.trainer.asked = lambda: bool(signals.number)
             try:
                 self._carry_on(signals, compiling)
             except NotFinite as error:
@@ -324,6 +393,10 @@ class Session:
         config, device, threads = self.config, self.trainer.device, torch.get_num_threads()
         size = f"{config.batch_size:,} examples" if config.batch_size else f"{config.batch_tokens:,} {self.task.reader.unit}"
         where = f"{threads} CPU thread{'s' * (threads > 1)}" if device.type == "cpu" else str(device)
+        layout = self.trainer.parallel.layout
+        if ranks.size() > 1:
+            kind = "sharded" if config.shard else "DDP" if layout.data > 1 else "tensor parallel"
+            where = f"{ranks.size()} processes ({kind}) of {where}"
         self.watcher.note(
             f"{self.run.settings.system}: {count:,} parameters · {len(self.splits.train):,} training examples, "
             f"{len(self.splits.valid):,} for validation · {config.steps:,} steps of up to {size} · {where}"
@@ -333,29 +406,40 @@ class Session:
         """What is due after an update: log, validate, save, stop."""
         last = report.step == self.config.steps
         logged = report.skipped or last or report.step % self.config.log_every == 0
-        self.watcher.step(report, self.journal.step(report) if logged else None)
-        if report.skipped:
+        self._log(report, logged)
+        # Of several processes a signal counts once all know of it.
+        number = signals.number if ranks.size() == 1 else (signals.number or signal.SIGTERM) * report.stop
+        if report.skipped and self.writes:
             self._keep_skipped()
         validates = (last or report.step % self.config.valid_every == 0) and len(self.splits.valid) > 0
         regular = self.config.regular(report.step)
-        if regular or signals.number:
-            if not all(bool(weight.isfinite().all()) for weight in self.trainer.model.parameters()):
+        if regular or number:
+            if not self.trainer.parallel.finite():
                 raise NotFinite(f"parameters are no longer finite at step {report.step}")
             self._save(validates and self._validate(report.step, signals))
         if regular:
             self._take_place()
-        if signals.number and not last:
-            raise Interrupted(f"stopped at step {report.step}, {self._kept()}", signals.number, fix=self._way_on())
+        if number and not last:
+            raise Interrupted(f"stopped at step {report.step}, {self._kept()}", number, fix=self._way_on())
+
+    def _log(self, report: Report, logged: bool) -> None:
+        """Tell of an update; of several processes also what each says of itself."""
+        own = {"rank": ranks.rank(), "seconds": round(report.seconds, 4), "rss_mb": resident_megabytes()}
+        every = ranks.everyone(own) if logged and ranks.size() > 1 else []
+        if self.writes:
+            self.watcher.step(report, self.journal.step(report, every) if logged else None)
 
     def _validate(self, step: int, signals: Signals) -> bool:
         """Whether this is the best so far; if that cannot be told, for whatever reason, the step is saved first."""
         before, random = replace(self.standing), random_tensors()
         try:
             options = Options(self.run.settings.search or SearchConfig())
-            scores = self.task.evaluate(self.trainer.model, self.splits.valid, options).scores
+            with self.trainer.parallel.whole() as model:
+                scores = self.task.evaluate(model, self.splits.valid, options).scores
             best = self.standing.better(self.task.writer.best(scores))
             self.standing.over = self._waited_enough()
-            self.watcher.valid(self.journal.valid(step, scores, best))
+            if self.writes:
+                self.watcher.valid(self.journal.valid(step, scores, best))
         except BaseException as error:
             signals.deaf = True  # to one more Ctrl-C
             if isinstance(error, MemoryError):
@@ -395,14 +479,17 @@ class Session:
             "data": self.data,
             "threads": torch.get_num_threads(),
         }
-        self.run.checkpoints.save(self.trainer.step, self.trainer.tensors(), state, best=best)
+        if ranks.size() == 1:
+            self.run.checkpoints.save(self.trainer.step, self.trainer.tensors(), state, best=best)
+        else:
+            saving.save(self.run.checkpoints, self.trainer, {**state, "ranks": ranks.size()}, best=best)
 
     def _take_place(self) -> None:
         """Let a new run that has shown that it can train take the place of the earlier one."""
-        if self.run.path != self.home:
+        if self.run.path != self.home and self.writes:
             renewal.take_place(self.home)
-            self.run = replace(self.run, path=self.home)
             self.journal.move(self.home)
+        self.run = replace(self.run, path=self.home)
 
     def _keep_skipped(self) -> None:
         """What is needed to see a refused update again."""

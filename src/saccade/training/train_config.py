@@ -13,6 +13,9 @@ from saccade.errors import UsageError
 MOST_THREADS = max(256, os.cpu_count() or 1)
 
 
+Precision = Literal["float32", "bf16", "fp16", "auto"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Everything about training that does not belong to the model, its data, its reader or its writer."""
@@ -69,6 +72,20 @@ class Config:
     "Where to train: auto, cpu, cuda, cuda:1, mps, xpu."
     threads: int = 0
     "CPU threads; 0: as many as there are cores. Another number changes the last bits of the result."
+    precision: Precision = "float32"
+    "What a forward pass computes in, by autocast; auto: bf16 or fp16 where the accelerator has it, float32 on a CPU."
+    compile: bool = False
+    "Whether the forward pass is compiled (torch.compile): minutes at the start, faster steps on an accelerator."
+    recompute: bool = False
+    "Whether activations of each block are computed once more for the gradient instead of being kept: less memory."
+    prefetch: bool = True
+    "Whether the next batch is prepared on a thread while the model computes."
+    shard: bool = False
+    "Of several processes: whether each holds a part of parameters and optimizer (FSDP2), or all of them (DDP)."
+    tensor_parallel: Positive = 1
+    "How many processes split attention and feed-forward of one Transformer among them; the others have other examples."
+    timeout: Positive = 600
+    "Of several processes: seconds after which one that does not answer ends the run."
 
     def __post_init__(self) -> None:
         if not 0 <= self.threads <= MOST_THREADS:

@@ -7,17 +7,21 @@ All that it knows of a model is `forward(batch) -> Output(loss, count, metrics)`
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from saccade.data.batches import BatchSource
-from saccade.errors import SaccadeError
+from saccade.errors import SaccadeError, UsageError
+from saccade.training.ahead import Ahead
 from saccade.training.memory import optimizer_tensors, random_tensors, restore_optimizer, restore_random
+from saccade.training.parallel import Parallel, optimized
+from saccade.training.precision import Casting
 from saccade.training.schedules import learning_rate
+from saccade.training.split_tensors import like
 from saccade.training.train_config import Config
 
 SKIPS = 3  # updates in a row without a finite gradient that end a run
@@ -37,10 +41,14 @@ class Report:
     seconds: float
     skipped: bool
     metrics: Mapping[str, float] = field(default_factory=dict)
+    stop: bool = False
+    """Whether any of several processes was asked to end."""
 
 
 class NotFinite(SaccadeError):  # noqa: N818 - reads as what it is
     """Gradients that are not numbers, again and again: the run is ended before its weights are spoiled."""
+
+    agreed = True
 
 
 def parameter_groups(model: nn.Module, config: Config) -> list[dict[str, Any]]:
@@ -55,8 +63,10 @@ def parameter_groups(model: nn.Module, config: Config) -> list[dict[str, Any]]:
 
 def make_optimizer(model: nn.Module, config: Config) -> torch.optim.Optimizer:
     """Torch's optimizer of this name; fused, which is one pass over memory, where torch has that."""
-    groups, rate = parameter_groups(model, config), config.learning_rate
-    fused = next(model.parameters()).device.type in FUSED
+    groups, rate = optimized(parameter_groups(model, config)), config.learning_rate
+    first = next(model.parameters())
+    # A fused optimizer takes no parameters that are split over processes.
+    fused = first.device.type in FUSED and not any(hasattr(one, "placements") for one in model.parameters())
     if config.optimizer == "rmsprop":
         return torch.optim.RMSprop(groups, rate, alpha=config.alpha, momentum=config.momentum)
     if config.optimizer == "sgd":
@@ -69,9 +79,16 @@ class Trainer:
     """A model in training: parameters, optimizer, source of batches, random states."""
 
     def __init__(self, model: nn.Module, batches: BatchSource, config: Config) -> None:
-        self.model, self.batches, self.config = model, batches, config
-        self.device = next(model.parameters()).device
+        self.model, self.config = model, config
+        self.parallel = Parallel(model, config)
+        self.device = self.parallel.device
+        self.casting = Casting(config.precision, self.device)
+        if self.parallel.sharded and self.casting.precision == "fp16":
+            raise UsageError("train.precision=fp16: expected whole parameters, got split ones; use bf16")
+        self.batches: BatchSource = Ahead(batches, self.device) if config.prefetch else batches
+        self.batches.part = self.parallel.layout.part
         self.optimizer = make_optimizer(model, config)
+        self.asked: Callable[[], bool] = lambda: False  # whether this process was asked to end
         self.step = 0
         self.tokens = 0
         self.skips = 0
@@ -89,44 +106,54 @@ class Trainer:
     def _update(self) -> Report:
         started = time.perf_counter()
         self.optimizer.zero_grad(set_to_none=True)
-        outputs = [self._backward() for _ in range(self.config.accumulate)]
+        last = self.config.accumulate - 1
+        outputs = [self._backward(last=number == last) for number in range(self.config.accumulate)]
         self.step += 1
-        losses, counts, metrics, squares = self._measured(outputs)
+        self.casting.unscale(self.optimizer)
+        losses, counts, metrics, squares, asked = self._measured(outputs)
         count = round(sum(counts))
         total = sum(loss / count for loss in losses)
-        norm = math.sqrt(sum(squares)) / count
+        averaged = self.parallel.averaged
+        norm = math.sqrt(sum(squares)) * averaged / count
         rate = learning_rate(self.config, self.step)
         skipped = not (math.isfinite(norm) and math.isfinite(total))
-        self.skips = self.skips + 1 if skipped else 0
         if skipped:
             self.optimizer.zero_grad(set_to_none=True)
         else:
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            self._move(count * max(1.0, norm / self.config.clip if self.config.clip else 0.0))
+            self._move(count / averaged * max(1.0, norm / self.config.clip if self.config.clip else 0.0))
+        harmless = self.casting.update()  # a scale that was too large, and is smaller now
+        self.skips = self.skips + 1 if skipped and not harmless else 0
         self.tokens += count
         seconds = time.perf_counter() - started
         means = {name: value / count for name, value in metrics.items()}
-        return Report(self.step, self.batches.epoch, self.tokens, total, rate, norm, seconds, skipped, means)
+        return Report(self.step, self.batches.epoch, self.tokens, total, rate, norm, seconds, skipped, means, asked)
 
-    def _backward(self) -> Any:
+    def _backward(self, last: bool) -> Any:
         """The output of the next batch, whose gradient is added to the others."""
-        output = self.model(self.batches.next().to(self.device))
-        output.loss.backward()
+        batch = self.batches.next().to(self.device)
+        with self.parallel.accumulating(last):
+            with self.casting.autocast():
+                output = self.parallel.forward(batch)
+            output = _counting_nothing(output) if batch.idle else output
+            self.casting.scaled(output.loss).backward()
         return output
 
-    def _measured(self, outputs: Sequence[Any]) -> tuple[list[float], list[float], dict[str, float], list[float]]:
-        """Losses, counts, summed metrics and squared norms of the gradients, brought to the host at once."""
+    def _measured(self, outputs: Sequence[Any]) -> tuple[list[float], list[float], dict[str, float], list[float], bool]:
+        """Losses, counts, summed metrics and squared norms of the gradients of all processes, brought to the host at once,
+        and whether any process was asked to end."""
         names = list(outputs[0].metrics)
-        numbers = [one.loss for one in outputs] + [torch.as_tensor(one.count) for one in outputs]
+        numbers = [torch.tensor(float(self.asked()))]
+        numbers += [one.loss for one in outputs] + [torch.as_tensor(one.count) for one in outputs]
         numbers += [one.metrics[name] for one in outputs for name in names]
-        gradients = (weight.grad.flatten() for weight in self.model.parameters() if weight.grad is not None)
-        numbers += [torch.dot(gradient, gradient) for gradient in gradients]
-        values = torch.stack([number.detach().to(self.device).double() for number in numbers]).tolist()
+        squares = self.parallel.squares()
+        numbers = [number.detach().to(self.device).double() for number in (*numbers, *squares)]
+        asked, *values = self.parallel.total(torch.stack(numbers), len(squares)).tolist()
         batches = len(outputs)
         first = 2 * batches + batches * len(names)
         sums = {name: sum(values[2 * batches + i : first : len(names)]) for i, name in enumerate(names)}
-        return values[:batches], values[batches : 2 * batches], sums, values[first:]
+        return values[:batches], values[batches : 2 * batches], sums, values[first:], asked > 0
 
     def _move(self, divisor: float) -> None:
         """Update by the gradient divided by so much. A fused optimizer divides on the way, without a pass of its own."""
@@ -134,7 +161,10 @@ class Trainer:
             scale = torch.tensor(divisor, dtype=torch.float32, device=self.device)
             self.optimizer.grad_scale = scale  # type: ignore[attr-defined]
         else:
-            torch._foreach_div_([weight.grad for weight in self.model.parameters() if weight.grad is not None], divisor)
+            gradients = [weight.grad for weight in self.model.parameters() if weight.grad is not None]
+            for kind in (False, True):
+                if own := [one for one in gradients if hasattr(one, "placements") == kind]:
+                    torch._foreach_div_(own, divisor)
         self.optimizer.step()
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
@@ -147,12 +177,30 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """All that is not: where the run stands."""
-        return {"step": self.step, "tokens": self.tokens, "skips": self.skips, "batches": self.batches.state()}
+        where = {"step": self.step, "tokens": self.tokens, "skips": self.skips, "batches": self.batches.state()}
+        return {**where, "scaler": scaler} if (scaler := self.casting.state()) else where
 
     def restore(self, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]) -> None:
         """Go on from there."""
-        self.model.load_state_dict(tensors["model"])
+        present = self.model.state_dict()
+        self.model.load_state_dict({name: like(value, present[name]) for name, value in tensors["model"].items()})
         restore_optimizer(self.model, self.optimizer, tensors["optimizer"])
-        restore_random(tensors["random"])
+        own = f"random_{self.parallel.layout.place}"
+        if own in tensors or self.parallel.layout.place == 0:
+            restore_random(tensors["random" if "random" in tensors else own])
+        else:  # there were fewer processes
+            self.parallel.seed(self.config.seed + state["step"])
         self.step, self.tokens, self.skips = state["step"], state["tokens"], state["skips"]
         self.batches.restore(state["batches"])
+        self.casting.restore(state.get("scaler", {}))
+
+    def close(self) -> None:
+        """End what works beside the loop."""
+        if isinstance(self.batches, Ahead):
+            self.batches.close()
+
+
+def _counting_nothing(output: Any) -> Any:
+    """An output whose examples count nothing; its loss still reaches all parameters, as that of the others does."""
+    nothing = {name: value * 0.0 for name, value in output.metrics.items()}
+    return replace(output, loss=output.loss * 0.0, count=0, metrics=nothing)

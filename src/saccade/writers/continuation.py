@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from saccade.config import Positive
-from saccade.data.batches import Integers
+from saccade.data.batches import ALL, Integers
 from saccade.data.draws import Draws
 from saccade.data.examples import Example
 from saccade.data.tensors import Batch, TextTarget, padded
@@ -56,6 +56,7 @@ class RandomWindows:
 
     def __init__(self, windows: Windows, size: int, seed: int) -> None:
         self.windows, self.size, self.seed, self.drawn = windows, size, seed, 0
+        self.part = ALL
 
     @property
     def epoch(self) -> int:
@@ -67,7 +68,7 @@ class RandomWindows:
         last = max(len(self.windows.tokens) - 1 - self.windows.context, 0)
         starts = Draws(self.seed, self.drawn).whole(0, last, self.size)
         self.drawn += 1
-        return self.windows.at(starts.tolist())
+        return self.part.batch(starts.tolist(), self.windows.at)
 
     def state(self) -> dict[str, int]:
         """Where it stands."""

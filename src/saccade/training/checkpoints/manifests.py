@@ -18,7 +18,7 @@ from torch import Tensor
 from saccade import __version__
 from saccade.durable_files import Hook, create, sync_directory
 from saccade.errors import DataError
-from saccade.training.checkpoints import strict_json, tensor_files
+from saccade.training.checkpoints import split_files, strict_json, tensor_files
 
 FORMAT: Literal[1] = 1
 MANIFEST, STATE, TENSORS = "MANIFEST.json", "state.json", ".safetensors"
@@ -83,9 +83,10 @@ def draw_up(
     files: Mapping[str, bytes],
     aliases: dict[str, tensor_files.Aliases],
     beside: Mapping[str, Mark],
+    parts: Mapping[str, Mark],
 ) -> Manifest:
-    """The manifest of these files, and of those beside them."""
-    marks = {name: mark(data) for name, data in files.items()}
+    """The manifest of these files, of the parts that several processes have written, and of those beside them."""
+    marks = {**{name: mark(data) for name, data in files.items()}, **parts}
     versions = {"saccade": __version__, "torch": str(torch.__version__), "python": sys.version.split()[0]}
     threads = torch.get_num_threads()
     return Manifest(
@@ -101,8 +102,8 @@ def draw_up(
 
 
 def write_all(folder: Path, files: Mapping[str, bytes], manifest: Manifest, at: Hook) -> None:
-    """A new directory with all files on the disk, the manifest last."""
-    folder.mkdir()
+    """A directory with all files on the disk, the manifest last; the parts of several processes may be there already."""
+    folder.mkdir(exist_ok=True)
     for name, data in files.items():
         create(folder / name, data, at)
     create(folder / MANIFEST, strict_json.seal(strict_json.encode(MANIFESTS.dump_python(manifest), "manifest")), at)
@@ -140,12 +141,14 @@ def read_all(folder: Path, manifest: Manifest) -> Contents:
         try:
             if name == STATE:
                 state = strict_json.decode(data)
-            else:
+            elif not name.startswith(split_files.PREFIX):
                 tensors[name.removesuffix(TENSORS)] = tensor_files.unpack(data, manifest.aliases.get(name, {}))
         except (ValueError, RecursionError) as error:
             raise DataError(f"{folder / name} is damaged: {error}") from error
     if not isinstance(state, dict):
         raise DataError(f"{folder / STATE} is damaged: not a table")
+    if any(name.startswith(split_files.PREFIX) for name in manifest.files):
+        tensors |= split_files.read(folder, state.get(split_files.TIED, {}))
     return tensors, state
 
 

@@ -26,6 +26,14 @@ def _at(point: str) -> None:
     """Called after each write, sync and rename of a save: where tests kill the process or break the disk."""
 
 
+Parts = Callable[[Path], Mapping[str, manifests.Mark]]
+
+
+def no_parts(folder: Path) -> Mapping[str, manifests.Mark]:
+    """Where one process writes all."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """What was saved at a step."""
@@ -60,11 +68,18 @@ class Checkpoints:
         self.folder = run / "checkpoints"
 
     def save(
-        self, step: int, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any], *, best: bool = False
+        self,
+        step: int,
+        tensors: Mapping[str, Mapping[str, Tensor]],
+        state: Mapping[str, Any],
+        *,
+        best: bool = False,
+        parts: Parts = no_parts,
     ) -> Path:
         """Store a checkpoint; once this returns, no kill loses it until `keep` newer ones are manifest.
 
         One at a step that is not regular (an interruption's) only until the next is stored: it takes nobody's place.
+        `parts` writes files of several processes into the directory, and says what they are.
         """
         contents, aliases = _contents(step, tensors, state)
         try:
@@ -72,7 +87,10 @@ class Checkpoints:
             self._tidy()
             durable_files.require_room(self.folder, sum(map(len, contents.values())))
             serial = 1 + max((entry.serial for entry in listing.published(self.folder)), default=0)
-            path = self._publish(contents, manifests.draw_up(step, serial, best, contents, aliases, self.beside))
+            aside = durable_files.unused(self.folder / f".tmp-{listing.directory_name(step)}")
+            written = parts(aside)
+            manifest = manifests.draw_up(step, serial, best, contents, aliases, self.beside, written)
+            path = self._publish(contents, manifest, aside)
             for pointer in ("LAST", "BEST") if best else ("LAST",):
                 durable_files.replace(self.folder / pointer, listing.pointer_text(pointer, path.name), _at)
             self._retire(path.name)
@@ -201,9 +219,8 @@ class Checkpoints:
                 return entry
         raise DataError(f"no checkpoint of step {step} in {self.run}; there are {', '.join(map(str, self.steps()))}")
 
-    def _publish(self, contents: Mapping[str, bytes], manifest: manifests.Manifest) -> Path:
+    def _publish(self, contents: Mapping[str, bytes], manifest: manifests.Manifest, aside: Path) -> Path:
         path = self.folder / listing.directory_name(manifest.step)
-        aside = durable_files.unused(self.folder / f".tmp-{path.name}")
         manifests.write_all(aside, contents, manifest, _at)
         replaced = path.with_name(listing.REPLACED + path.name)
         if path.exists():
