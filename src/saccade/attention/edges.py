@@ -18,7 +18,7 @@ from saccade.attention.fused import drop
 from saccade.attention.groups import Segments
 from saccade.attention.masks import Mask
 from saccade.attention.normalizers import Normalizer, Softmax, as_normalizer
-from saccade.attention.operator import _unpacked, check_dropout, check_kinds
+from saccade.attention.operator import _unpacked, check_dropout, check_kinds, of_one_dtype
 from saccade.attention.pair_positions import Positions, joint_leading
 from saccade.attention.quarantine import clean, either, poison
 from saccade.attention.score import Prepared, Score
@@ -93,6 +93,7 @@ def attend_edges(
     score = as_score(score)
     normalize = as_normalizer(normalize, score.logarithmic)
     (query, query_ready, bad_query), (key, key_ready, bad_key) = _unpacked(query, score), _unpacked(key, score)
+    query, key, value = of_one_dtype(query, key, value, key_ready is not None, query_ready is not None)
     check_kinds(query, key, value, mask)
     check_dropout(dropout)
     graph = _graph(query, key, value, edge_index)

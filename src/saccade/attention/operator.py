@@ -79,6 +79,7 @@ def _set(
     """Check, clean, project and align the three tensors."""
     queries, query_ready, query_spoiled = _unpacked(query, score)
     keys, key_ready, key_spoiled = _unpacked(key, score)
+    queries, keys, value = of_one_dtype(queries, keys, value, key_ready is not None, query_ready is not None)
     check_kinds(queries, keys, value, mask)
     _check(queries, keys, value)
     spoiled: tuple[Tensor | None, ...] = (None, None, None)
@@ -148,6 +149,19 @@ def check_dropout(chance: float) -> None:
     """Refuse what is not a probability."""
     if isinstance(chance, bool) or not 0 <= chance <= 1:
         raise ShapeError(f"dropout must be a probability from 0 to 1, got {chance}")
+
+
+def of_one_dtype(
+    query: Tensor, key: Tensor, value: Tensor, key_ready: bool, query_ready: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Under autocast, where some are of 16 bits and some are not: all of the widest dtype, or of what is prepared."""
+    if not all(isinstance(one, Tensor) for one in (query, key, value)) or query.dtype == key.dtype == value.dtype:
+        return query, key, value
+    if not torch.is_autocast_enabled(value.device.type):
+        return query, key, value  # which are refused
+    widest = torch.promote_types(torch.promote_types(query.dtype, key.dtype), value.dtype)
+    dtype = key.dtype if key_ready else query.dtype if query_ready else widest
+    return query.to(dtype), key.to(dtype), value.to(dtype)
 
 
 def check_kinds(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> None:

@@ -40,7 +40,7 @@ class RepeatedLinear:
 
     def map(self, x: Tensor, add: Tensor | None = None) -> Tensor:
         """add + x W', for (B, in) and what broadcasts to (B, out)."""
-        if traced():
+        if traced() or torch.is_autocast_enabled(x.device.type):
             return F.linear(x, self.weight) if add is None else F.linear(x, self.weight) + add
         return applied(_Map, x, add, self.weight.detach(), self)
 

@@ -246,8 +246,6 @@ def _sit(given: _Sitting, batches: BatchSource, made: Callable[[], None]) -> Non
             trainer.parallel.seed(config.seed)
         made()
         session.go()
-    except RuntimeError as error:
-        raise ranks.explained(error, trainer.step) from error
     finally:
         trainer.close()
 
@@ -365,6 +363,9 @@ class Session:
                 self._carry_on(signals, compiling)
             except NotFinite as error:
                 raise NotFinite(f"{error}; {self._healthy()}; try a lower train.learning_rate") from None
+            except RuntimeError as error:
+                signals.deaf = True  # to torchrun, which ends all once one is gone: what has happened is told first
+                raise ranks.explained(error, self.trainer.step) from error
             finally:
                 self.watcher.end()
         self.watcher.note(f"trained for {clock(time.monotonic() - started)}, validations and checkpoints included")
