@@ -103,7 +103,23 @@ def _scene(model: nn.Module, run: ModelRun, ask: LookRequest) -> Scene:
     if not scene.looks:
         raise UsageError(f"look: expected a model that attends, got {type(model).__name__}, in which nothing was seen")
     used = {name for one in scene.looks for name in (one.queries, one.keys)}
+    for name in run.named:
+        if name not in used:
+            raise _misnamed(name, len(run.axes[name].labels), [len(scene.axes[one].labels) for one in used if _other(one, name)])
     return Scene(run.title, {name: axis for name, axis in scene.axes.items() if name in used}, scene.looks, run.notes)
+
+
+def _other(axis: str, name: str) -> bool:
+    """Whether this axis stands in for the named one, whose labels did not fit."""
+    return axis.startswith(f"{name}, ")
+
+
+def _misnamed(name: str, count: int, sizes: Sequence[int]) -> UsageError:
+    """Labels that name nothing that was looked at."""
+    if not sizes:
+        return UsageError(f"labels: there are no places of {name!r} to name in what this model attended to; leave them out")
+    expected = " or ".join(map(str, sorted(set(sizes))))
+    return UsageError(f"labels: expected {expected} labels for the {expected} tokens of {name!r}, got {count}")
 
 
 class _Scene:
