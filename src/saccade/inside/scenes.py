@@ -105,7 +105,9 @@ def _scene(model: nn.Module, run: ModelRun, ask: LookRequest) -> Scene:
     used = {name for one in scene.looks for name in (one.queries, one.keys)}
     for name in run.named:
         if name not in used:
-            raise _misnamed(name, len(run.axes[name].labels), [len(scene.axes[one].labels) for one in used if _other(one, name)])
+            raise _misnamed(
+                name, len(run.axes[name].labels), [len(scene.axes[one].labels) for one in used if _other(one, name)]
+            )
     return Scene(run.title, {name: axis for name, axis in scene.axes.items() if name in used}, scene.looks, run.notes)
 
 
