@@ -32,8 +32,15 @@ LONGEST = 12
 VARIANTS: dict[str, dict[str, Any]] = {
     "post": {"norm": "post", "final_norm": "both", "activation": "relu", "decoder_layers": 2, "encoder_layers": 1},
     "pre": {
-        **{"norm": "pre", "embeddings": "one", "activation": "gelu", "output_bias": "none", "embedding_scale": "one", **ONE},
-        **{"positions": "learned", "max_positions": LONGEST + 1, "searching": {"max_length": 7}},
+        "norm": "pre",
+        "embeddings": "one",
+        "activation": "gelu",
+        "output_bias": "none",
+        "embedding_scale": "one",
+        **ONE,
+        "positions": "learned",
+        "max_positions": LONGEST + 1,
+        "searching": {"max_length": 7},
         "reader": {"append_end": True, "max_length": LONGEST},
     },
 }

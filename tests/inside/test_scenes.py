@@ -169,6 +169,8 @@ def test_what_cannot_be_shown_is_told() -> None:
         saccade.look(model("bert"), tokenizer())
     with pytest.raises(UnknownName, match="did you mean 'integrated gradients'"):
         saccade.look(model("bert"), tokenizer(), TEXT, attributions=["integrated gradient"])
+    with pytest.raises(UsageError, match="max_new_tokens: expected at least 1, got 0"):
+        saccade.look(model("gpt2"), tokenizer(), TEXT, max_new_tokens=0)
     with pytest.raises(UsageError, match="leave out max_new_tokens"):
         saccade.look(model("gpt2"), tokenizer(), TEXT, max_new_tokens=2, rollout=True)
     with pytest.raises(UsageError, match="expected a model that gives logits"):
@@ -184,6 +186,8 @@ def test_what_cannot_be_shown_is_told() -> None:
         ((tokenizer, " "), {}, "the text is empty"),
         ((tokenizer, 5), {}, "expected a text, a picture or sound, got 5"),
         ((tokenizer, TEXT), {"labels": ["a"]}, "labels: the tokenizer or processor names the places"),
+        ((tokenizer, TEXT), {"layers": 1}, r"layers: expected a list of numbers from 1, such as \[1, 2\], got 1"),
+        ((tokenizer, TEXT), {"layers": "1"}, "layers: expected a list of numbers"),
         ((tokenizer, TEXT), {"layers": [9]}, r"layers that Bert\w+ has, from 1, got \[9\]"),
     ],
 )

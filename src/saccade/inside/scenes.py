@@ -62,6 +62,12 @@ def look(
     for method in attributions:
         if method not in METHODS:
             raise UnknownName("attribution", method, METHODS)
+    if layers is not None and (isinstance(layers, str) or not isinstance(layers, Iterable)):
+        raise UsageError(f"layers: expected a list of numbers from 1, such as [1, 2], got {layers!r}")
+    if max_new_tokens is not None and max_new_tokens < 1:
+        raise UsageError(
+            f"max_new_tokens: expected at least 1, got {max_new_tokens}; leave it out to look at the text alone"
+        )
     ask = LookRequest(target, labels, max_new_tokens, num_beams, layers, rollout, tuple(attributions))
     training, scenes = model.training, []
     model.eval()

@@ -193,7 +193,7 @@ def test_the_picture_is_saved(browser: "Browser", tmp_path: Path) -> None:
 
 def test_a_nearly_uniform_map_looks_uniform(browser: "Browser", tmp_path: Path) -> None:
     """Its colors begin at 0, and the legend tells the smallest weight."""
-    flat = np.float32([[[0.24, 0.26, 0.25, 0.25]] * 4])
+    flat = np.array([[[0.24, 0.26, 0.25, 0.25]] * 4], np.float32)
     axis = Axis("tokens", list("abcd"))
     scene = Scene("flat", {"input": axis}, [Look("attention", "input", "input", flat)], {})
     with Opened(browser, tmp_path, trace(scene)) as opened:
