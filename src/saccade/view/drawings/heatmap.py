@@ -45,7 +45,8 @@ def terminal(
     """A matrix (queries × keys) as colored or shaded cells, with its labels and a legend.
 
     Colors begin at 0; with `signed`, 0 is in their middle, and without color, a cell below 0 has a minus.
-    `beside` are texts at the right of the rows. Every row keeps its label where labels are texts; of labels that are numbers, round ones are shown.
+    `beside` are texts at the right of the rows.
+    Every row keeps its label where labels are texts; of labels that are numbers, round ones are shown.
     What does not fit the width is pooled, the largest weight of each bin, and the legend says so. `color=None`
     asks the terminal.
     """
