@@ -20,6 +20,7 @@ KEYWORDS = {
     "resume": "resume=True",
     "fresh": "fresh=True",
     "checkpoint": "checkpoint",
+    "data directory": "SACCADE_DATA",
     "train": 'saccade.train("dates")',
     "go on": 'saccade.train("…", resume=True)',
 }

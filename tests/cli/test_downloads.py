@@ -89,7 +89,12 @@ def test_a_failed_download_is_one_line(site: Site, capsys: pytest.CaptureFixture
     site.content.clear()
     answer = here("data get tinyshakespeare", capsys)
     assert (answer.code, answer.out) == (3, "")
-    assert "404" in answer.err.splitlines()[-1]
+    line = answer.err.splitlines()[-1]
+    assert "404" in line
+    folder = known.data_directory() / "tinyshakespeare"
+    assert line.endswith(
+        f"; or put input.txt into {folder} by hand, plain or gzipped; --data-dir or SACCADE_DATA names another directory"
+    )
 
 
 def test_training_without_data_names_the_command(site: Site, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

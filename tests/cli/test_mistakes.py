@@ -149,6 +149,7 @@ MISTAKES = [
         "input data too long", NEW + "good.tsv reader.max_length=2", 3, ("3 tokens, at most 2", "set reader.max_length")
     ),
     Mistake("target too long", NEW + "good.tsv writer.max_length=3", 3, ("4 tokens, at most 3", "set writer.max_length")),
+    Mistake("missing data and a run", f"{NEW}god.tsv --out run", 3, ("god.tsv: no such file", "did you mean 'good.tsv'?")),
     Mistake("missing data to score", "evaluate run --data god.tsv", 3, ("god.tsv: no such file", "'good.tsv'")),
     Mistake("unknown data to get", "data get mnits", 2, ("data set 'mnits'", "did you mean 'mnist'?")),
     Mistake("unknown recipe to sample", "data sample datse", 2, ("'datse'", "did you mean 'dates'?")),

@@ -1,6 +1,7 @@
 """`saccade.load` of a directory in Hugging Face's layout gives what the run made of it gives, and writes nothing."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,3 +50,10 @@ def test_unknown_families_are_refused_with_those_that_are_known(opus: Path, tmp_
         saccade.load(opus)
     with pytest.raises(DataError, match=r"not a run \(it has no config\.toml\)"):
         saccade.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("given", "got"), [(5, "5"), (None, "None"), ("", "an empty text"), (["run"], "['run']")])
+def test_what_is_no_directory_is_told(given: Any, got: str) -> None:
+    with pytest.raises(UsageError) as error:
+        saccade.load(given)
+    assert str(error.value) == f"load: expected the directory of a run or of a published model, got {got}"

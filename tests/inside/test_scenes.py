@@ -1,5 +1,6 @@
 """A look into any model: looks that say what they are, between places that are named, of what was read and written."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,27 @@ def test_any_torch_model() -> None:
     assert list(unnamed.scenes[0].axes["input"].labels) == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"input": "ab", "output": "xy"}, "labels: expected 3 labels for the 3 tokens of 'input', got 2"),
+        ({"output": "xyz"}, "labels: expected 2 labels for the 2 tokens of 'output', got 3"),
+        ([], "labels: expected 3 labels for the 3 tokens of 'input', got 0"),
+        ({"inputs": "abc"}, "unknown axis in labels 'inputs'; did you mean 'input'?"),
+        (3, "labels: expected a list of labels for the places of 'input', got int"),
+    ],
+)
+def test_labels_that_name_nothing_are_refused(labels: Any, message: str) -> None:
+    own = nn.Transformer(16, 4, 1, 1, 32, batch_first=True)
+    with pytest.raises(UsageError, match=re.escape(message)):
+        saccade.look(own, (torch.randn(1, 3, 16), torch.randn(1, 2, 16)), labels=labels)
+
+
+def test_labels_of_what_a_model_does_not_have_are_refused() -> None:
+    with pytest.raises(UsageError, match="there are no places of 'output' to name"):
+        saccade.look(nn.TransformerEncoderLayer(16, 4, 32), torch.randn(5, 16), labels={"output": "abcde"})
+
+
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
 def test_what_moved_the_output_is_complete_and_no_attention(name: str) -> None:
     methods = ["gradient × input", "integrated gradients"]
@@ -147,6 +169,8 @@ def test_what_cannot_be_shown_is_told() -> None:
         saccade.look(model("bert"), tokenizer())
     with pytest.raises(UnknownName, match="did you mean 'integrated gradients'"):
         saccade.look(model("bert"), tokenizer(), TEXT, attributions=["integrated gradient"])
+    with pytest.raises(UsageError, match="max_new_tokens: expected at least 1, got 0"):
+        saccade.look(model("gpt2"), tokenizer(), TEXT, max_new_tokens=0)
     with pytest.raises(UsageError, match="leave out max_new_tokens"):
         saccade.look(model("gpt2"), tokenizer(), TEXT, max_new_tokens=2, rollout=True)
     with pytest.raises(UsageError, match="expected a model that gives logits"):
@@ -161,6 +185,9 @@ def test_what_cannot_be_shown_is_told() -> None:
         ((TEXT,), {}, "expected a tokenizer or tensors before the text"),
         ((tokenizer, " "), {}, "the text is empty"),
         ((tokenizer, 5), {}, "expected a text, a picture or sound, got 5"),
+        ((tokenizer, TEXT), {"labels": ["a"]}, "labels: the tokenizer or processor names the places"),
+        ((tokenizer, TEXT), {"layers": 1}, r"layers: expected a list of numbers from 1, such as \[1, 2\], got 1"),
+        ((tokenizer, TEXT), {"layers": "1"}, "layers: expected a list of numbers"),
         ((tokenizer, TEXT), {"layers": [9]}, r"layers that Bert\w+ has, from 1, got \[9\]"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What is told of data before training: few examples, one or uneven labels, no validation, a handful of updates."""
+"""What is told before training: few examples, one or uneven labels, no validation, a handful of updates, a long warm-up."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -10,11 +10,18 @@ from saccade.training.data_notes import data_notes
 
 
 def notes(
-    train: str, valid: str = "xy", *, labels: bool = True, steps: int = 100, epochs: float = 0, **writer: Any
+    train: str,
+    valid: str = "xy",
+    *,
+    labels: bool = True,
+    steps: int = 100,
+    epochs: float = 0,
+    warmup: int = 0,
+    **writer: Any,
 ) -> list[str]:
     known, held = ([Example(f"{n}", label) for n, label in enumerate(part)] for part in (train, valid))
     chosen = SimpleNamespace(**{"class_weight": "none", "balanced_batches": False, **writer})
-    settings = SimpleNamespace(train=SimpleNamespace(steps=steps, epochs=epochs), writer=chosen)
+    settings = SimpleNamespace(train=SimpleNamespace(steps=steps, epochs=epochs, warmup=warmup), writer=chosen)
     return list(data_notes(Splits(known, held, []), settings, object(), labels))
 
 
@@ -33,6 +40,10 @@ def notes(
         ({"train": "xy" * 10, "epochs": 2.5, "steps": 49}, ["train.epochs=2.5 of this data is 49 updates only"]),
         ({"train": "xy" * 10, "epochs": 2.5, "steps": 50}, []),
         ({"train": "xy" * 10, "steps": 3}, []),
+        ({"train": "xy" * 10, "warmup": 200}, ["train.warmup=200 is longer than the 100 steps: the learning rate never"]),
+        ({"train": "xy" * 10, "warmup": 60, "steps": 59, "epochs": 9}, ["train.warmup=60 is longer than the 59 steps"]),
+        ({"train": "xy" * 10, "warmup": 100}, ["train.warmup=100 is as long as the training"]),
+        ({"train": "xy" * 10, "warmup": 99}, []),
     ],
 )
 def test_notes(given: dict[str, Any], told: list[str]) -> None:
@@ -42,7 +53,7 @@ def test_notes(given: dict[str, Any], told: list[str]) -> None:
 
 
 def test_a_text_that_is_shorter_than_its_context_is_told() -> None:
-    settings = SimpleNamespace(train=SimpleNamespace(steps=1, epochs=0))
+    settings = SimpleNamespace(train=SimpleNamespace(steps=1, epochs=0, warmup=0))
     splits = Splits([Example("", "abc")], [Example("", "d")], [])
     for tokens, count in ((16, 1), (17, 0)):
         corpus = SimpleNamespace(tokens=range(tokens), context=16)

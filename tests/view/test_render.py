@@ -246,8 +246,8 @@ def shown(numbers: Any, head: int | None) -> Any:
 
 
 def levels(values: Any) -> Any:
-    """Numbers as shares of the way from the smallest to the largest; in the middle if they are alike."""
-    low, high = values.min(), values.max()
+    """Numbers as shares of the way from 0, or the smallest if below, to the largest."""
+    low, high = min(0.0, values.min()), values.max()
     return (values - low) / (high - low) if high > low else np.full(values.shape, np.nan)
 
 
@@ -289,7 +289,7 @@ def test_cells_of_the_terminal_have_the_shades_of_their_weights(kind: str, head:
         cells = line[line.index(f"q{row}") + 2 :].strip("│| ")
         wanted = "".join(shades[min(int(share * len(shades)), len(shades) - 1)] * 2 for share in unit[row])
         assert wanted.strip() in line, cells
-    assert f"min {values.min():.2g} " in drawn
+    assert re.search(rf"min {values.min():.2g}\b", drawn)
     assert f"max {values.max():.2g}" in drawn
 
 

@@ -18,6 +18,7 @@ FLAGS = {
     "checkpoint": "--checkpoint",
     "train": "saccade train dates",
     "go on": "saccade train … --resume",
+    "data directory": "--data-dir or SACCADE_DATA",
 }
 SPINS = "10000"  # turns that a thread waits for work before it sleeps
 

@@ -105,7 +105,14 @@ class _Session:
                 self._clear(file, target, path)
                 return path
         others = f" ({len(troubles) - 1} other addresses failed, too)" if len(troubles) > 1 else ""
-        raise DataError(f"{troubles[0]}{others}")
+        raise DataError(f"{troubles[0]}{others}", fix=self._by_hand(file))
+
+    def _by_hand(self, first: KnownFile) -> str:
+        """What to do where there is no network: the files from this one on, and where they belong."""
+        left = [file.path for file in self.files[self.files.index(first) :]]
+        listed = f" (all are listed by: saccade data show {self.folder.name})" if len(left) > known.SHOWN else ""
+        place = f"put {known.named(left)}{listed} into {self.folder} by hand, plain or gzipped"
+        return f"or {place}; {{data directory}} names another directory"
 
     def _clear(self, file: KnownFile, target: Path, path: Path) -> None:
         """Take away what is damaged under another name, and what other addresses have begun."""

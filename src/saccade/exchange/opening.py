@@ -1,5 +1,6 @@
 """Opens a model: the directory of a run, or one in Hugging Face's layout."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +44,9 @@ def load(
 
     Of a run the best checkpoint is taken unless another is named: "last", "average", a step. `note` hears of damaged ones.
     """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        what = "an empty text" if path == "" else repr(path)
+        raise UsageError(f"load: expected the directory of a run or of a published model, got {what}")
     path = Path(path)
     if (path / published.CONFIG).is_file() and not (path / CONFIG).exists():
         if checkpoint is not None:

@@ -1,7 +1,7 @@
 """One input as a model takes it, from a tokenizer or processor of Hugging Face or as tensors; and letting a model write."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from saccade.errors import UsageError
+from saccade.errors import UnknownName, UsageError
 from saccade.inside.places import token_axis
 from saccade.view.trace import Axis
 
+NAMED = ("input", "output", "written")  # axes that `labels` may name: what is read, asks, and was written before
 NEW_TOKENS = 40  # written by a model that reads and writes, unless said otherwise
 
 
@@ -43,6 +44,8 @@ class ModelRun:
     written: list[int] = field(default_factory=list)
     path: list[int] = field(default_factory=list)
     notes: dict[str, str | float] = field(default_factory=dict)
+    named: Sequence[str] = ()
+    "The axes whose places were named by the caller."
 
     @property
     def main(self) -> Tensor | None:
@@ -59,16 +62,28 @@ def runs(model: nn.Module, inputs: Any, text: Any, ask: LookRequest) -> Iterator
             raise UsageError(f"look: expected a tokenizer or processor before a text, got {kind}; or give tensors alone")
         args = tuple(inputs) if isinstance(inputs, tuple | list) else () if isinstance(inputs, Mapping) else (inputs,)
         kwargs = dict(inputs) if isinstance(inputs, Mapping) else {}
-        named = ask.labels if isinstance(ask.labels, Mapping) else {"input": ask.labels} if ask.labels else {}
-        axes = {name: Axis("places", [str(label) for label in own]) for name, own in named.items()}
-        yield ModelRun(type(model).__name__, args, kwargs, axes, writes=ask.max_new_tokens is not None)
+        axes = _named_axes(ask.labels)
+        yield ModelRun(type(model).__name__, args, kwargs, axes, writes=ask.max_new_tokens is not None, named=[*axes])
         return
+    if ask.labels is not None:
+        raise UsageError("labels: the tokenizer or processor names the places; leave labels out, or give tensors alone")
     if text is None:
         raise UsageError(
             'look: expected a text, a picture or sound behind the tokenizer, got none; look(model, tokenizer, "…")'
         )
     for one in text if isinstance(text, list) and not (text and isinstance(text[0], float)) else [text]:
         yield _processed(model, inputs, one, ask)
+
+
+def _named_axes(labels: Any) -> dict[str, Axis]:
+    """The axes whose places the caller has named."""
+    named = labels if isinstance(labels, Mapping) else {} if labels is None else {"input": labels}
+    for name, own in named.items():
+        if name not in NAMED:
+            raise UnknownName("axis in labels", str(name), NAMED)
+        if not isinstance(own, Iterable):
+            raise UsageError(f"labels: expected a list of labels for the places of {name!r}, got {type(own).__name__}")
+    return {name: Axis("places", [str(label) for label in own]) for name, own in named.items()}
 
 
 def _is_processor(inputs: Any) -> bool:

@@ -62,6 +62,12 @@ def look(
     for method in attributions:
         if method not in METHODS:
             raise UnknownName("attribution", method, METHODS)
+    if layers is not None and (isinstance(layers, str) or not isinstance(layers, Iterable)):
+        raise UsageError(f"layers: expected a list of numbers from 1, such as [1, 2], got {layers!r}")
+    if max_new_tokens is not None and max_new_tokens < 1:
+        raise UsageError(
+            f"max_new_tokens: expected at least 1, got {max_new_tokens}; leave it out to look at the text alone"
+        )
     ask = LookRequest(target, labels, max_new_tokens, num_beams, layers, rollout, tuple(attributions))
     training, scenes = model.training, []
     model.eval()
@@ -103,7 +109,25 @@ def _scene(model: nn.Module, run: ModelRun, ask: LookRequest) -> Scene:
     if not scene.looks:
         raise UsageError(f"look: expected a model that attends, got {type(model).__name__}, in which nothing was seen")
     used = {name for one in scene.looks for name in (one.queries, one.keys)}
+    for name in run.named:
+        if name not in used:
+            raise _misnamed(
+                name, len(run.axes[name].labels), [len(scene.axes[one].labels) for one in used if _other(one, name)]
+            )
     return Scene(run.title, {name: axis for name, axis in scene.axes.items() if name in used}, scene.looks, run.notes)
+
+
+def _other(axis: str, name: str) -> bool:
+    """Whether this axis stands in for the named one, whose labels did not fit."""
+    return axis.startswith(f"{name}, ")
+
+
+def _misnamed(name: str, count: int, sizes: Sequence[int]) -> UsageError:
+    """Labels that name nothing that was looked at."""
+    if not sizes:
+        return UsageError(f"labels: there are no places of {name!r} to name in what this model attended to; leave them out")
+    expected = " or ".join(map(str, sorted(set(sizes))))
+    return UsageError(f"labels: expected {expected} labels for the {expected} tokens of {name!r}, got {count}")
 
 
 class _Scene:

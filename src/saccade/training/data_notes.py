@@ -1,4 +1,4 @@
-"""What a user should know of the data before training begins: few examples, uneven labels, nothing to validate on."""
+"""What a user should know before training begins: few examples, uneven labels, nothing to validate on, a long warm-up."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,8 +23,16 @@ def data_notes(splits: Splits, settings: Any, corpus: Any, labels: bool) -> Iter
         yield f"there is no validation data: {last}; name data.valid, or set data.held_out"
     if config.epochs and config.steps < HANDFUL:
         yield f"train.epochs={config.epochs:g} of this data is {config.steps} updates only; raise it, or set train.steps"
+    if config.warmup >= config.steps:
+        yield _warmup_note(config.warmup, config.steps)
     if labels:
         yield from _label_notes(splits, settings.writer)
+
+
+def _warmup_note(warmup: int, steps: int) -> str:
+    if warmup > steps:
+        return f"train.warmup={warmup} is longer than the {steps} steps: the learning rate never reaches its peak"
+    return f"train.warmup={warmup} is as long as the training: the learning rate reaches its peak in the last step only"
 
 
 def _label_notes(splits: Splits, writer: Any) -> Iterator[str]:

@@ -17,6 +17,7 @@ import torch
 from saccade import durable_files, ranks
 from saccade.data.batches import BatchSource
 from saccade.data.examples import PARTS, Splits, files_of
+from saccade.data.formats.own_files import require_there
 from saccade.data.formats.python_data import FILES
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
@@ -163,6 +164,8 @@ def _opened(
         durable_files.remove(path / renewal.FRESH)
         return Run.create(path / renewal.FRESH, settings, held or Run(path, settings).held_texts()), None, {}
     if not resume:
+        if not held:
+            require_there(settings.data)  # told first: it would be met in any other directory as well
         raise holds_run_already(path)
     run, checkpoint, changes = reopened(place, path, settings)
     before = run.held_texts()

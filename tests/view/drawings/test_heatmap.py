@@ -146,9 +146,23 @@ def test_view_needs_no_torch() -> None:
 
 def test_a_legend_tells_the_smallest_and_the_largest_number() -> None:
     line = heatmap.terminal([[0.125, 0.5], [0.25, 0.8765]], color=False, width=60).splitlines()[-1]
-    assert line.startswith("min 0.12 ")
+    assert line.startswith("0 ")
+    assert line.endswith(" max 0.88, min 0.12")
+    line = heatmap.terminal([[0.001, 0.5], [0.25, 0.8765]], color=False, width=60).splitlines()[-1]
+    assert line.startswith("min 0.001 ")
     assert line.endswith(" max 0.88")
     assert heatmap.terminal([[0.3, 0.3]], color=False, width=60).splitlines()[-1] == "every number is 0.3"
+
+
+def test_a_nearly_uniform_map_looks_uniform() -> None:
+    """Colors begin at 0: weights that differ by little have colors that differ by little."""
+    flat = 0.2 + 0.001 * np.arange(25.0).reshape(5, 5) / 25
+    shades = {cell for line in heatmap.terminal(flat, color=False, width=60).splitlines()[2:-2] for cell in line[3:13]}
+    assert shades == {"█"}
+    fills = re.findall(r'fill="#(\w{6})"', heatmap.svg(flat).partition("crispEdges")[2].partition("</g>")[0])
+    channels = [[int(fill[place : place + 2], 16) for place in (0, 2, 4)] for fill in fills]
+    assert channels
+    assert np.ptp(channels, axis=0).max() < 5
 
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -191,6 +191,19 @@ def test_the_picture_is_saved(browser: "Browser", tmp_path: Path) -> None:
             assert {(34, 14, 66, 255), (250, 231, 84, 255)} <= {color for _, color in image.getcolors(1 << 20) or []}
 
 
+def test_a_nearly_uniform_map_looks_uniform(browser: "Browser", tmp_path: Path) -> None:
+    """Its colors begin at 0, and the legend tells the smallest weight."""
+    flat = np.array([[[0.24, 0.26, 0.25, 0.25]] * 4], np.float32)
+    axis = Axis("tokens", list("abcd"))
+    scene = Scene("flat", {"input": axis}, [Look("attention", "input", "input", flat)], {})
+    with Opened(browser, tmp_path, trace(scene)) as opened:
+        assert (opened.text("#low"), opened.text("#high")) == ("0", "0.260, min 0.240")
+        with opened.page.expect_download() as download:
+            opened.page.locator("#save").click()
+        with Image.open(download.value.path()) as image:
+            assert (34, 14, 66, 255) not in {color for _, color in image.getcolors(1 << 20) or []}
+
+
 def test_zoom_and_drag_move_the_cells_under_the_pointer(browser: "Browser", tmp_path: Path) -> None:
     with Opened(browser, tmp_path, trace(large(300))) as opened:
         x, y = opened.cell(150, 120)

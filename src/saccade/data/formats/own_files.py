@@ -58,9 +58,27 @@ class OwnFiles:
 
 def located(config: Any, bases: Sequence[Path]) -> Any:
     """A config of the user's own files with each path as it is found from the first of these directories that has it."""
-    names = [name for name in ("train", "valid", "test", "nodes", "edges") if isinstance(getattr(config, name, None), str)]
+    names = _keys_of_files(config)
     changes = {name: _resolved(getattr(config, name), bases) for name in names}
     return replace(config, **changes) if changes else config
+
+
+def require_there(config: Any) -> None:
+    """Refuse files of the user's own that are not there, before any of them is read."""
+    for given in (getattr(config, name) for name in _keys_of_files(config)):
+        paths = [Path(os.path.expanduser(name.strip())) for name in given.split(",") if name.strip()]
+        missing = [path for path in paths if not os.path.exists(path)]
+        if missing and not os.path.exists(os.path.expanduser(given)):  # whose name may have commas
+            raise _missing(missing[0])
+
+
+def _keys_of_files(config: Any) -> list[str]:
+    """The keys of a config that name files."""
+    return [name for name in ("train", "valid", "test", "nodes", "edges") if isinstance(getattr(config, name, None), str)]
+
+
+def _missing(path: Path) -> DataError:
+    return DataError(f"{path}: no such file{_nearest(path)}")
 
 
 def _resolved(given: str, bases: Sequence[Path]) -> str:
@@ -83,7 +101,7 @@ def content(path: Path, known: str) -> bytes:
     try:
         unpacked = inputs.content(path, f"known: {known}")
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file{_nearest(path)}") from None
+        raise _missing(path) from None
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if foreign := FOREIGN.get(unpacked[:2]):

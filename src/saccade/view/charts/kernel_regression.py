@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from saccade.view.output import colors
 from saccade.view.output.axis_labels import axis_labels
-from saccade.view.output.scales import Floats, LinearScale, limits, matrix, padded, series
+from saccade.view.output.scales import Floats, LinearScale, color_range, limits, matrix, padded, series
 from saccade.view.output.svg import (
     INK,
     PAPER,
@@ -58,7 +58,7 @@ class Regression:
     @property
     def shades(self) -> list[str]:
         """Their colors, the same as in the matrix."""
-        unit = LinearScale(*(limits(self.weights) or (0.0, 1.0)))(self.looked)
+        unit = LinearScale(*(color_range(limits(self.weights)) or (0.0, 1.0)))(self.looked)
         return [colors.hexadecimal(color) for color in colors.ramp(unit)]
 
 

@@ -154,7 +154,7 @@ def spread(scene: Scene, look: Look, head: int | None = None) -> float | None:
 
 
 def is_flat(scene: Scene, look: Look, head: int | None = None) -> bool:
-    """Whether every row looks at everything alike, which a drawing scaled to its own range would hide."""
+    """Whether every row looks at everything alike, which small differences of color may hide."""
     return (spread(scene, look, head) or 0.0) > FLAT
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from saccade.view.drawings.figure import AXES, Drawing, Figure
 from saccade.view.output import colors, display_text
 from saccade.view.output.axis_labels import AxisLabels, Labels, axis_labels
-from saccade.view.output.scales import Floats, Integers, LinearScale, bins, limits, matrix, pool, symmetric
+from saccade.view.output.scales import Floats, Integers, LinearScale, bins, color_range, limits, matrix, pool
 from saccade.view.output.screen import Screen, painted, ruler, this_screen
 from saccade.view.output.svg import document
 from saccade.view.output.svg_layout import (
@@ -27,6 +27,7 @@ from saccade.view.output.svg_layout import (
 
 CELL = 2  # characters across one cell: a character is about twice as tall as it is wide
 TALLEST_NAME = 12
+APART = 0.01  # share of the largest number by which a color differs from that of 0
 WIDEST = 60  # pixels of a column that is widened so that its name need not stand
 
 
@@ -43,8 +44,9 @@ def terminal(
 ) -> str:
     """A matrix (queries × keys) as colored or shaded cells, with its labels and a legend.
 
-    With `signed`, 0 is in the middle of the colors; without color, a cell below 0 has a minus. `beside` are texts at the
-    right of the rows. Every row keeps its label where labels are texts; of labels that are numbers, round ones are shown.
+    Colors begin at 0; with `signed`, 0 is in their middle, and without color, a cell below 0 has a minus.
+    `beside` are texts at the right of the rows.
+    Every row keeps its label where labels are texts; of labels that are numbers, round ones are shown.
     What does not fit the width is pooled, the largest weight of each bin, and the legend says so. `color=None`
     asks the terminal.
     """
@@ -105,7 +107,7 @@ def _cell_of(piece: str) -> str:
 
 def _cells(values: Floats, span: tuple[float, float] | None, screen: Screen, signed: bool = False) -> list[str]:
     """One text per row of the matrix; a cell that is not a number is a question mark."""
-    unit = LinearScale(*((symmetric(span) if signed else span) or (0.0, 1.0)))(values)
+    unit = LinearScale(*(color_range(span, signed=signed) or (0.0, 1.0)))(values)
     if screen.color:
         return [_colored(row, colors.SIGNED if signed else colors.ANCHORS) for row in unit]
     shades = screen.glyphs.shades
@@ -134,17 +136,19 @@ def _colored(row: Floats, anchors: NDArray[Any]) -> str:
 
 
 def _legend(span: tuple[float, float] | None, screen: Screen, signed: bool = False) -> str:
-    """The smallest and the largest number, with the ramp between them where there is room."""
+    """The range of the colors, with the ramp where there is room; where it begins at 0, the smallest number, too."""
     if span is None:
         return screen.fit("no number is finite", screen.width)
-    span = (symmetric(span) or span) if signed else span
-    low, high = (f"{value:.2g}" for value in span)
-    if span[0] == span[1]:
-        return screen.fit(f"every number is {low}", screen.width)
-    size = min(10, (screen.width - len(f"min {low}  max {high}")) // CELL)
+    colored = color_range(span, signed=signed) or span
+    smallest, low, high = (f"{value:.2g}" for value in (span[0], *colored))
+    if colored[0] == colored[1] or (span[0] == span[1] and not signed):
+        return screen.fit(f"every number is {smallest}", screen.width)
+    apart = not signed and span[0] > APART * span[1]  # a smallest number that is not drawn as 0
+    start, end = ("0 ", f" max {high}, min {smallest}") if apart else (f"min {low if signed else smallest} ", f" max {high}")
+    size = min(10, (screen.width - len(start + end)) // CELL)
     if size < 2:
-        return screen.fit(f"{low} to {high}", screen.width)
-    return f"min {low} {_cells(np.linspace(-1 if signed else 0, 1, size)[None], (0.0, 1.0), screen, signed)[0]} max {high}"
+        return screen.fit(f"{low if signed else smallest} to {high}", screen.width)
+    return start + _cells(np.linspace(-1 if signed else 0, 1, size)[None], (0.0, 1.0), screen, signed)[0] + end
 
 
 def _pooling(before: tuple[int, ...], after: tuple[int, ...], screen: Screen) -> str:
@@ -165,7 +169,7 @@ def svg(
 ) -> str:
     """A matrix (queries × keys) with labels on both axes and a color bar.
 
-    With `signed`, 0 is in the middle of the colors, whose range is that of the weights unless `span` is given.
+    Colors go from 0 to the largest weight, with `signed` as far to both sides of 0, unless `span` is given.
     Labels that are texts are all shown; of labels that are numbers, round ones. More than 128 rows or columns are pooled,
     the largest weight of each bin. Notes are small lines under the title.
     """

@@ -35,6 +35,16 @@ def limits(*arrays: Floats) -> tuple[float, float] | None:
     return (float(numbers.min()), float(numbers.max())) if numbers.size else None
 
 
+def color_range(span: tuple[float, float] | None, *, signed: bool = False) -> tuple[float, float] | None:
+    """What the colors of weights run over: from 0, or the smallest if below, to the largest; signed, as far to both sides.
+
+    From 0, not from the smallest: equal differences then look alike in every map, and a nearly uniform one looks uniform.
+    """
+    if signed or span is None:
+        return symmetric(span)
+    return (min(span[0], 0.0), span[1]) if span[1] > 0 else span
+
+
 def symmetric(span: tuple[float, float] | None) -> tuple[float, float] | None:
     """The span of signed numbers: as far below 0 as above, so that 0 is in the middle of its colors."""
     most = max(map(abs, span)) if span else 0.0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from saccade.view.output import colors, display_text
 from saccade.view.output.axis_labels import AxisLabels
-from saccade.view.output.scales import Floats, LinearScale, bins, limits, pool, symmetric
+from saccade.view.output.scales import Floats, LinearScale, bins, color_range, limits, pool
 from saccade.view.output.svg import DOTTED, FAINT, QUIET, Attributes, cells, circle, element, group, segments, text
 
 FINEST = 128  # more rows or columns than this are pooled
@@ -106,8 +106,7 @@ def weights_panel(
     span: tuple[float, float] | None = None,
 ) -> list[str]:
     """A matrix as colored cells, labels on its sides, and the color bar at its right."""
-    span, marks = span or limits(values), marks or Marks()
-    span = symmetric(span) if signed else span
+    span, marks = color_range(span or limits(values), signed=signed), marks or Marks()
     pooled = pool(values, bins(values.shape[0], FINEST), bins(values.shape[1], FINEST), signed=signed)
     unit, anchors = LinearScale(*(span or (0.0, 1.0)))(pooled), colors.SIGNED if signed else colors.ANCHORS
     bar = Box(box.right + (54 if marks.beside else 14), box.y, 12, box.height)
@@ -175,7 +174,7 @@ def _count(axis: AxisLabels, length: float, apart: float) -> int:
 
 
 def color_bar(span: tuple[float, float] | None, box: Box, anchors: NDArray[Any] = colors.ANCHORS) -> list[str]:
-    """The ramp from the smallest number (bottom) to the largest, with round numbers beside it."""
+    """The ramp over this range, from the bottom up, with round numbers beside it."""
     if span is None or span[0] == span[1]:
         return [text("all NaN" if span is None else f"all {span[0]:.3g}", box.x, box.y + 10, SMALL)]
     scale = LinearScale(*span, box.bottom, box.y)

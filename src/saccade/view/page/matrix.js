@@ -15,7 +15,7 @@ function asMatrix(values, look) {
 }
 
 class Matrix {
-  // One picture: `values(cell)` in the weights' own numbers, `levels` between 0 (smallest here) and 255 (largest).
+  // One picture: `values(cell)` in the weights' own numbers, `levels` between 0 (weight 0, or the smallest if below) and 255 (the largest).
   constructor(look, head) {
     [this.rows, this.columns] = look.shape;
     const chosen = head === null ? look.weights : [look.weights[head]];
@@ -38,12 +38,13 @@ class Matrix {
     }
     this.least = this.low + least * this.step;
     this.most = this.low + most * this.step;
-    const levels = new Uint8Array(this.sum.length), factor = most > least ? 255 / (most - least) : 0;
+    this.floor = this.most > 0 ? Math.min(0, this.least) : this.least;  // where the colors begin: from 0, a nearly uniform map looks uniform
+    const levels = new Uint8Array(this.sum.length), range = this.most - this.floor;
     if (this.signed) {  // 0 in the middle of the colors
       this.most = Math.max(Math.abs(this.least), Math.abs(this.most));
-      this.least = -this.most;
+      this.least = this.floor = -this.most;
       for (let cell = 0; cell < levels.length; cell++) levels[cell] = 127.5 + (this.low + this.sum[cell] * this.step) / (this.most || 1) * 127.5;
-    } else for (let cell = 0; cell < levels.length; cell++) levels[cell] = factor ? (this.sum[cell] - least) * factor + 0.5 : 128;
+    } else for (let cell = 0; cell < levels.length; cell++) levels[cell] = range > 0 ? (this.low + this.sum[cell] * this.step - this.floor) / range * 255 + 0.5 : 128;
     this.pooled.set("1/1", { levels, rows: this.rows, columns: this.columns });
   }
 

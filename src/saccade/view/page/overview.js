@@ -35,10 +35,10 @@ function thumb(look, head, most, colors) {
   const { levels, rows, columns } = matrix.pool(pooling(matrix.rows), pooling(matrix.columns));
   const canvas = made("canvas", "", { width: columns, height: rows }), image = new ImageData(columns, rows), pixels = new Uint32Array(image.data.buffer);
   const level = (own) => {
-    const value = matrix.least + own / 255 * (matrix.most - matrix.least);
+    const value = matrix.floor + own / 255 * (matrix.most - matrix.floor);
     return matrix.signed ? 127.5 + value / most * 127.5 : Math.max(0, value) / most * 255;
   };
-  levels.forEach((own, cell) => { pixels[cell] = colors[Math.round(matrix.most > matrix.least || matrix.signed ? level(own) : Math.max(0, matrix.most) / most * 255)]; });
+  levels.forEach((own, cell) => { pixels[cell] = colors[Math.round(matrix.most > matrix.floor || matrix.signed ? level(own) : Math.max(0, matrix.most) / most * 255)]; });
   canvas.getContext("2d").putImageData(image, 0, 0);
   const longer = Math.max(matrix.rows, matrix.columns);
   canvas.style.width = `max(4px, var(--thumb) * ${matrix.columns / longer})`;

@@ -238,8 +238,10 @@ function showText(id, which, clickable) {
 }
 
 function showLegend() {
-  find("low").textContent = number(map.matrix.least);
-  find("high").textContent = number(map.matrix.most);
+  const { floor, least, most } = map.matrix;
+  const apart = least - floor > 0.01 * (most - floor);  // a smallest weight that is not drawn as 0
+  find("low").textContent = number(apart ? floor : least);
+  find("high").textContent = number(most) + (apart ? `, min ${number(least)}` : "");
   paintRamp(find("ramp"), colors());
 }
 
