@@ -15,6 +15,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from saccade.data.batches import ALL
+
 Run = Callable[[], object]
 LONG = 3.0  # seconds of a pass after which what came before it no longer matters
 
@@ -171,7 +173,7 @@ def tuned_part(name: str, quick: bool, threads: int) -> dict[str, float]:
 class InTurn:
     """Batches that are taken in turn; a batch source for the trainer."""
 
-    epoch = 0
+    epoch, part = 0, ALL
 
     def __init__(self, batches: Sequence[Any]) -> None:
         self.batches, self.taken = batches, 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from saccade.errors import SaccadeError
 
 if TYPE_CHECKING:
-    from torch.distributed import Store
+    from torch.distributed.distributed_c10d import Store
 
 DAY = datetime.timedelta(days=1)
 PATIENCE = 3.0  # seconds in which a process that lives can answer
@@ -67,10 +67,12 @@ def joined() -> Iterator[None]:
         yield
         return
     import torch.distributed as dist
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
 
-    store, _, _ = next(dist.rendezvous("env://", timeout=DAY))
+    store, _, _ = next(rendezvous("env://", timeout=DAY))
     _blocks += 1
-    _store = dist.PrefixStore(f"saccade/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{_blocks}", store)
+    _store = PrefixStore(f"saccade/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{_blocks}", store)
     try:
         yield
     finally:
@@ -151,7 +153,7 @@ def explained(error: Exception, step: int) -> Exception:
     """
     if _store is None or not _of_others(error):
         return error
-    living = []
+    living: list[int] = []
     try:
         _store.set(f"living/{step}/{rank()}", "")
         deadline = time.monotonic() + PATIENCE

@@ -89,15 +89,25 @@ class Task:
     writer: Any
 
     @classmethod
-    def fit(cls, settings: Any, splits: Splits) -> "Task":
-        """Learn what reader and writer must from the training data."""
+    def fit(cls, settings: Any, splits: Splits, start: "Task | None" = None) -> "Task":
+        """Learn what reader and writer must from the training data; what those of `start` have learned is kept."""
         kinds = Kinds.of(settings.system)
         for _, _, problem in kinds.unfit(splits):
             skip = ", or data.skip_bad=true" if hasattr(settings.data, "skip_bad") else ""
             raise DataError(f"{problem}{skip}")
         texts = kinds.writer.texts(settings.writer, settings.tokens, splits)
-        reader = kinds.reader.fit(settings.reader, settings.tokens, splits, texts)
-        return cls(reader, kinds.writer.fit(settings.writer, settings.tokens, splits, reader))
+        read, written = (settings.reader, settings.tokens, splits), (settings.writer, settings.tokens, splits)
+        if start is not None and kinds.reader.agrees(type(start.reader)):
+            reader = kinds.reader.fit_from(*read, texts, start.reader)
+        else:
+            reader = kinds.reader.fit(*read, texts)
+        if start is not None and kinds.writer.agrees(type(start.writer)):
+            return cls(reader, kinds.writer.fit_from(*written, reader, start.writer))
+        return cls(reader, kinds.writer.fit(*written, reader))
+
+    def strange(self, start: "Task") -> set[str]:
+        """Of `sizes`, those that do not count what they count in `start`."""
+        return {*self.reader.strange(start.reader), *self.writer.strange(start.writer)}
 
     def save(self, directory: Path) -> None:
         """Write it into the run."""
@@ -176,7 +186,9 @@ class Task:
         """The predictions for each example: one pass over batches of like length, shared out where processes are several."""
         own = ranks.share(range(len(examples)))
         numbers = range(len(examples)) if positions is None else positions
-        known = targets if targets is None or len(own) == len(examples) else Chosen(targets, np.array(own, dtype=np.int64))
+        known: Any = targets
+        if targets is not None and len(own) < len(examples):
+            known = Chosen(targets, np.array(own, dtype=np.int64))
         mine = [examples[i] for i in own]
         return ranks.whole(self._predictions(model, mine, options, [numbers[i] for i in own], pieces, known, tick))
 
@@ -271,8 +283,8 @@ class Task:
                 output = model(corpus.batch(batch_indices).to(device))
             total += float(output.loss)
             count += int(output.count)
-        total, count = ranks.total([total, count])
-        return total, round(count)
+        summed, counted = ranks.total([total, count])
+        return summed, round(counted)
 
     def by_length(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[dict[str, float]]:
         """Scores of examples of about the same length: from, to, how many, scores."""

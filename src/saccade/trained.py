@@ -3,13 +3,14 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from typing import Any, overload
 
+import saccade
 from saccade import config, data, systems
 from saccade.data.examples import PARTS, Example, Splits, files_of
 from saccade.data.formats import running_text, text_files
@@ -21,10 +22,14 @@ from saccade.search import Config as SearchConfig
 from saccade.search.search_config import MOST
 from saccade.task import Kinds, Task
 from saccade.training.bad_examples import usable
+from saccade.training.checkpoints.manifests import TENSORS, mark
+from saccade.training.checkpoints.store import Checkpoints
+from saccade.training.config_history import CONFIG
 from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
-from saccade.training.run import Run, Which, require_same_files
-from saccade.training.settings import SECTIONS, base, resolve
+from saccade.training.run import Run, Which, bases, require_same_files
+from saccade.training.settings import SECTIONS, START, Settings, base, resolve, start_of
+from saccade.training.starting import Start, beside, found
 from saccade.training.train import holds_run_already
 from saccade.training.train import train as train_run
 from saccade.training.train_config import Config as TrainConfig
@@ -54,9 +59,9 @@ class TrainedModel:
         return self.run.task()
 
     @cached_property
-    def _loaded(self) -> tuple[Any, int, Mapping[str, str]]:
+    def _loaded(self) -> tuple[Any, int, Mapping[str, str], Path]:
         model, checkpoint = self.run.model(self.task, self._checkpoint, self._device, self._note)
-        return model, checkpoint.step, checkpoint.state.get("data", {})
+        return model, checkpoint.step, checkpoint.state.get("data", {}), checkpoint.path / f"model{TENSORS}"
 
     @property
     def module(self) -> Any:
@@ -72,6 +77,17 @@ class TrainedModel:
     def data(self) -> Mapping[str, str]:
         """A short name for the examples of each part of the data that it was trained on; none of an imported model."""
         return self._loaded[2]
+
+    @property
+    def file(self) -> Path:
+        """The file of its parameters; of several whose mean they are, the last."""
+        return self._loaded[3]
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """Files beside its tokenizers, from which they were made."""
+        learned = set(self.run.files) - {CONFIG, *self.run.held()}
+        return beside(self.task, [self.run.path / name for name in sorted(learned)])
 
     @property
     def system(self) -> str:
@@ -263,6 +279,7 @@ def train(
     resume: bool = False,
     fresh: bool = False,
     quiet: bool = False,
+    start: str | Path | None = None,
     **settings: Any,
 ) -> TrainedModel:
     """Train a recipe, a system, a TOML file or a run that was begun, and load it; the command line's words are keywords.
@@ -271,7 +288,8 @@ def train(
     saccade.train("runs/transformer", resume=True, steps=2000)
 
     A keyword is a section with a table of its keys, or a key of [train]. `data` is a file, a DataFrame, a datasets.Dataset,
-    (text, label) pairs, or a table of the keys of [data], whose train, valid and test may be any of these.
+    (text, label) pairs, or a table of the keys of [data], whose train, valid and test may be any of these. `start` is a
+    run, or a published directory, whose parameters and tokenizers the training begins with.
     """
     table, place = started(str(name), None if out is None else Path(out), resume=resume, fresh=fresh)
     held: dict[str, str] = {}
@@ -280,8 +298,44 @@ def train(
     if data is not None:
         settings["data"], held = kept(data, Kinds.of(str(table.get("system"))).own)
     words = [word for key, value in settings.items() for word in _words(key, value)]
-    run = train_run(place, resolve(table, words), watcher(quiet=quiet), resume=resume, fresh=fresh, held=held)
+    words += [] if start is None else [f"{START}={start}"]
+    resolved, begun = settled(table, words, place, resume=resume, note=to_stderr if not quiet else _unheard)
+    run = train_run(place, resolved, watcher(quiet=quiet), resume=resume, fresh=fresh, held=held, start=begun)
     return TrainedModel(run)
+
+
+def _unheard(text: str) -> None:
+    """Nobody is told."""
+
+
+def settled(
+    table: Mapping[str, Any], words: Sequence[str], place: Path, *, resume: bool, note: Callable[[str], None] = to_stderr
+) -> tuple[Settings, Start | None]:
+    """The settings of a run in this place, and what it begins with, if it does and is not resumed: what it began with
+    then is in its checkpoints, and its config has all that it took over."""
+    given = start_of(table, words)
+    if not given:
+        return resolve(table, words), None
+    before = resumable(place)
+    if resume and Checkpoints(before).steps():
+        own = config.read(before / CONFIG)
+        return resolve(table, words, resolve(own) if start_of(own) == given else None), None
+    typed = start_of({}, words) == given
+    begun = started_from(given, found(given, [Path.cwd()] if typed else bases(seat(place))), note)
+    return resolve(table, words, begun.settings), begun
+
+
+def started_from(name: str, path: Path, note: Callable[[str], None] = to_stderr) -> Start:
+    """A model as another one begins with it: of a run its best checkpoint, or what a published directory holds."""
+    try:
+        model: TrainedModel = saccade.load(path, device="cpu", note=note)
+        tensors = model.module.state_dict()
+    except (DataError, UsageError) as error:
+        kind = DataError if isinstance(error, DataError) else UsageError
+        raise kind(f"start: {error.args[0]}", fix=error.fix) from None
+    known = mark(model.file.read_bytes())
+    record = {"path": str(path.absolute()), "step": model.step, "file": str(model.file.absolute()), **asdict(known)}
+    return Start(name, model.run.settings, model.task, tensors, model.step, record, model.files)
 
 
 def started(name: str, out: Path | None, *, resume: bool, fresh: bool) -> tuple[config.Table, Path]:

@@ -48,6 +48,42 @@ def test_a_run_with_labels_by_every_verb(run: Path, capsys: pytest.CaptureFixtur
     assert f"saccade look {run} TEXT --out look.html" in again.out
 
 
+def test_a_run_begins_with_another(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By a word or by a line of a recipe; the config shows what is taken over, and mistakes are one line."""
+    Path("other.tsv").write_text(LINES.replace("negative", "neutral"))
+    few = "data.train=other.tsv train.steps=4 train.threads=1"
+    answer = here(
+        f"train document_attention start=runs/document_attention {few} --out runs/b train.freeze=embedding.*", capsys
+    )
+    assert answer.code == 0, answer.err
+    told = answer.out + answer.err
+    assert "taken from runs/document_attention at step " in told
+    assert "new: output.weight (other labels), output.bias (other labels)" in told
+    assert "freezing " in told
+    shown = here("config document_attention start=runs/document_attention", capsys).out
+    assert 'start = "runs/document_attention"  # its parameters' in shown
+    assert "embedding_size = 12  #" in shown
+    Path("my.toml").write_text('start = "runs/document_attention"\nsystem = "document_attention"\n[model]\ndropout = 0.1\n')
+    assert json.loads(here("config my.toml --json", capsys).out)["model"]["embedding_size"] == 12
+    answer = here(f"train my.toml {few} --out runs/c", capsys)
+    assert "other than in runs/document_attention: model.dropout 0.0 → 0.1" in answer.out + answer.err
+    assert 'start = "runs/document_attention"' in here("config runs/c", capsys).out
+    for words, line in (
+        ("start=runs/nothing", "saccade: start: runs/nothing: not a run"),
+        ("start=runs/document_attention tokens.size=9", "saccade: tokens.size: has no effect with start="),
+        (
+            "start=runs/document_attention train.freeze=embeding.*",
+            "saccade: train.freeze: no parameter is called 'embeding.*'",
+        ),
+        ("start=runs/document_attention train.layer_decay=2", "saccade: train.layer_decay: "),
+    ):
+        answer = here(f"train document_attention {few} {words} --out runs/d", capsys)
+        assert answer.code in (2, 3)
+        assert line in answer.err
+        assert len(answer.err.splitlines()) <= 2
+        assert not Path("runs/d").exists()
+
+
 def test_documents_by_every_verb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import saccade
 from saccade.errors import DataError, UsageError
+from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
 
 from ..cli.commands import here
@@ -57,3 +59,23 @@ def test_what_is_no_directory_is_told(given: Any, got: str) -> None:
     with pytest.raises(UsageError) as error:
         saccade.load(given)
     assert str(error.value) == f"load: expected the directory of a run or of a published model, got {got}"
+
+
+def test_a_training_begins_with_a_published_directory(opus: Path, tmp_path: Path) -> None:
+    """With its parameters, tokens and sizes, of the directory or of the run that was made of it; and can be exported."""
+    pairs = [(text, " ".join(text.split()[::-1])) for text in SOURCES]
+    import_model(opus, tmp_path / "imported")
+    given: dict[str, Any] = {"steps": 2, "learning_rate": 1e-30, "threads": 1, "quiet": True}
+    theirs = saccade.load(opus)
+    for start in (opus, tmp_path / "imported"):
+        model = saccade.train("transformer", pairs, tmp_path / f"from {start.name}", start=start, **given)
+        own, before = model.module.state_dict(), theirs.module.state_dict()
+        assert all(torch.allclose(own[name], before[name], rtol=0, atol=1e-25) for name in before)
+        settings, known = model.run.settings, theirs.run.settings
+        assert (settings.model, settings.reader, settings.tokens) == (known.model, known.reader, known.tokens)
+        assert [one.text for one in model.predict(SOURCES)] == [one.text for one in theirs.predict(SOURCES)]
+        export(model, tmp_path / f"out {start.name}", "marian")
+        back = saccade.load(tmp_path / f"out {start.name}")
+        assert [one.text for one in back.predict(SOURCES)] == [one.text for one in model.predict(SOURCES)]
+    with pytest.raises(UsageError, match=r"tokens\.size: has no effect with start="):
+        saccade.train("transformer", pairs, tmp_path / "run", start=opus, tokens={"size": 50}, **given)

@@ -23,7 +23,15 @@ SOON = 30.0
 def words(out: Path, *more: str) -> list[str]:
     """A training of the date reader that takes a while, with a checkpoint now and then."""
     sizes = ["data.train_size=200", "data.valid_size=20", "data.test_size=5", "model.hidden_size=8", "model.dropout=0.1"]
-    train = ["steps=100000", "save_every=10", "valid_every=50000", "log_every=1", "threads=1", "timeout=8", "batch_tokens=400"]
+    train = [
+        "steps=100000",
+        "save_every=10",
+        "valid_every=50000",
+        "log_every=1",
+        "threads=1",
+        "timeout=8",
+        "batch_tokens=400",
+    ]
     return ["train", "dates", *sizes, *(f"train.{word}" for word in train), "--out", str(out), "--quiet", *more]
 
 

@@ -64,8 +64,8 @@ def test_a_run_has_only_the_sections_of_its_parts(system: str) -> None:
         ("dates", "learning-rate=1e-3", "learning-rate: expected section.key=value; did you mean train.learning_rate=1e-3?"),
         ("dates", "optim.lr=1e-3", "optim.lr: expected section.key=value; did you mean train.learning_rate=1e-3?"),
         ("dates", "stepz=5", "stepz: expected section.key=value; did you mean train.steps=5?"),
-        ("dates", "fp16=true", "fp16: there is no mixed precision yet"),
-        ("dates", "train.gpus=2", "train.gpus: a run trains on one device; name it with train.device=cuda"),
+        ("dates", "fp16=true", "fp16: expected section.key=value; did you mean train.precision=true?"),
+        ("dates", "train.gpus=2", "train.gpus: several processes are started by --processes N, or by torchrun"),
         ("dates", "data=my.tsv", "data: expected section.key=value; did you mean data.train=my.tsv?"),
         ("dates", "train_size=40", "train_size: expected section.key=value; did you mean data.train_size=40?"),
         ("transformer", "model.num_layers=4", "model.num_layers: no such key; did you mean model.encoder_layers=4?"),
@@ -178,3 +178,17 @@ def test_a_key_of_another_way_to_search_is_refused() -> None:
     ):
         assert search is not None
         assert search.beam == 3
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("strat=runs/a", r"strat: expected section\.key=value; did you mean start=runs/a\?"),
+        ("pretrained=runs/a", r"pretrained: a training begins with a trained model by start=RUN"),
+        ("train.model_name_or_path=a", r"train\.model_name_or_path: a training begins with a trained model by start=RUN"),
+        ("llrd=0.9", r"did you mean train\.layer_decay=0\.9\?"),
+    ],
+)
+def test_what_may_be_meant_by_a_start_is_told(word: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        resolve(base("document_attention"), [word])

@@ -316,7 +316,7 @@ def test_every_example_comes_once_an_epoch(accumulate: int) -> None:
 
 def test_the_batches_are_those_of_the_config() -> None:
     data = corpus()
-    assert isinstance(trainer(data=data, seed=3).batches, PlannedBatches)
+    assert isinstance(trainer(data=data, seed=3, prefetch=False).batches, PlannedBatches)
     sizes = [len(trainer(data=data, batch_size=7).batches.next().target) for _ in range(2)]
     assert sizes == [7, 7]
     lengths = [batch.tolist() for batch in plan(data.lengths, 60, 3, 0)]

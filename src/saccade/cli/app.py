@@ -117,6 +117,8 @@ def train(
     train.seed=1              another seed, another model
     model.dropout=0.2         model.hidden_size=256, model.num_layers=2
     tokens.kind=word          char, word or bpe, with tokens.size=8000
+    start=runs/dates          begin with the parameters and tokens of a run
+    train.freeze=embedding.*  parameters that stay as they are
     """
     given = locals()
     if given.pop("processes") > 1:

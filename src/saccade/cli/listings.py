@@ -75,10 +75,12 @@ def tables(*, machine: bool) -> None:
 
 def config(name: str, words: Sequence[str], *, machine: bool) -> None:
     """The resolved settings by section, as TOML: comments say what each key means, which values it takes and its default."""
-    from saccade.training.settings import base, kinds, resolve
+    from saccade.training.settings import base, kinds, resolve, start_of
 
     run = Path(name) / "config.toml"
-    settings = resolve(configs.read(run) if run.is_file() else base(name), words)
+    table = configs.read(run) if run.is_file() else base(name)
+    opened = start_of(table, words) and not run.is_file()  # of a run all is in its config
+    settings = _settled(name, table, words) if opened else resolve(table, words)
     table = settings.table()
     if machine:
         print(json.dumps(table))
@@ -87,6 +89,8 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
     for line in _heading(name, settings, table):
         print(f"# {line}")
     print(f'system = "{settings.system}"')
+    if settings.start:
+        print(f"start = {configs.word(settings.start)}  # its parameters and tokens are what training begins with")
     bare = resolve({"system": settings.system, "data": {"name": settings.dataset}}).table()
     for section, kind in kinds(settings.system, settings.dataset).items():
         print(f"\n# {SECTIONS[section]}\n[{section}]")
@@ -101,6 +105,13 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
             value, default = table[section][field], bare[section][field]
             remark = "default" if value == default else f"default: {configs.word(default)}"
             print(f"# {line}\n{field} = {configs.word(value)}  # {_idle(settings, section, field) or values}; {remark}")
+
+
+def _settled(name: str, table: Mapping[str, Any], words: Sequence[str]) -> Any:
+    """The settings of a training that begins with another model, which must be opened for them."""
+    from saccade.trained import settled
+
+    return settled(table, words, Path(name), resume=False)[0]
 
 
 def _heading(name: str, settings: Any, table: Mapping[str, Any]) -> list[str]:

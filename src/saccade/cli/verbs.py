@@ -24,7 +24,7 @@ from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search.search_config import MOST
 from saccade.task import Kinds
-from saccade.trained import TrainedModel, started
+from saccade.trained import TrainedModel, settled, started
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
@@ -55,10 +55,10 @@ def train(
     """Train, and say what to do next."""
     use(data_dir)
     table, path = started(name, out, resume=resume, fresh=fresh)
-    settings = resolve(table, words)
+    settings, start = settled(table, words, path, resume=resume)
 
     def trained() -> Run:
-        return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh)
+        return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh, start=start)
 
     with ranks.joined():
         run = downloads.with_data(trained, yes=yes, ask=not (quiet or machine))

@@ -1,7 +1,7 @@
 """Opens a model: the directory of a run, or one in Hugging Face's layout."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,12 @@ class LoadedModel(TrainedModel):
         return self._imported.published.task
 
     @cached_property
-    def _loaded(self) -> tuple[Any, int, Mapping[str, str]]:
-        return self._imported.module.to(device_named(self._device)), 0, {}
+    def _loaded(self) -> tuple[Any, int, Mapping[str, str], Path]:
+        return self._imported.module.to(device_named(self._device)), 0, {}, self.run.path / published.PARAMETERS
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return self._imported.published.files
 
     @property
     def splits(self) -> Splits:

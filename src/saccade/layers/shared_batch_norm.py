@@ -35,7 +35,8 @@ class SharedBatchNorm(nn.BatchNorm2d):
         variance = all_reduce(apart.square().sum(places), group=self.group) / numbers
         self._remember(mean.detach(), variance.detach() * numbers / (numbers - 1))
         scale = self.weight * torch.rsqrt(variance + self.eps)
-        return apart * scale.view(column) + self.bias.view(column)
+        normed: Tensor = apart * scale.view(column) + self.bias.view(column)
+        return normed
 
     def _remember(self, mean: Tensor, variance: Tensor) -> None:
         """Running means for evaluation, as torch keeps them."""

@@ -73,6 +73,12 @@ class Scale:
             raise DataError(f"{where}: {expected}, got items of shape {bag.items.shape[1:]}")
         return bag
 
+    def going_on(self, own: "Scale") -> "Scale":
+        """This scale for data whose own is that one, if its instances have the same features, or are as large."""
+        if (self.shape, sorted(self.names)) != (own.shape, sorted(own.names)):
+            return own
+        return replace(self, max_deviation=own.max_deviation)
+
     def save(self, directory: Path) -> None:
         """Write it into the run."""
         records.save(directory / FILE, asdict(self))
@@ -134,6 +140,10 @@ class Reader(reader.Reader):
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
         return cls(config, fitted(splits, config.max_deviation))
+
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+        return cls(config, earlier.scale.going_on(fitted(splits, config.max_deviation)))
 
     def save(self, directory: Path) -> None:
         self.scale.save(directory)

@@ -95,6 +95,12 @@ class Reader(reader.Reader):
         shape = (first[0], first[1], first[2] if len(first) == 3 else 1)
         return cls(config, PixelScale.of(stacked([example.input for example in splits.train], shape)))
 
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+        own, before = splits.train[0].input.pixels.shape, earlier.scale
+        same = before.shape == (own[0], own[1], own[2] if len(own) == 3 else 1)
+        return cls(config, before) if same else cls.fit(config, tokens, splits, texts)
+
     def save(self, directory: Path) -> None:
         self.scale.save(directory)
 

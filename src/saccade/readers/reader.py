@@ -30,8 +30,20 @@ class Side:
     TOKENIZED: ClassVar[bool] = False
     "Whether it has a tokenizer, and so the section [tokens]."
 
+    LEARNED: ClassVar[tuple[str, ...]] = ()
+    "Keys of its config that only decide what is learned: of no use where that comes from an earlier side."
+
     def __init__(self, config: Any) -> None:
         self.config = config
+
+    @classmethod
+    def agrees(cls, other: type) -> bool:
+        """Whether both are of one kind, so that what one has learned serves the other."""
+        return issubclass(cls, other) or issubclass(other, cls)
+
+    def strange(self, earlier: Any) -> set[str]:
+        """Of `sizes`, those that do not count what they counted in an earlier side: other labels, other tokens."""
+        return set() if self.agrees(type(earlier)) else set(self.sizes())
 
     def save(self, directory: Path) -> None:
         """Write what was learned."""
@@ -75,6 +87,11 @@ class Reader(Side):
     def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
         """Learn from the training inputs what encoding needs; `texts` are further ones that a tokenizer must know."""
         return cls(config)
+
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: Any) -> "Reader":
+        """As `fit`, with what an earlier reader of this kind has learned."""
+        return cls.fit(config, tokens, splits, texts)
 
     @classmethod
     def load(cls, config: Any, directory: Path) -> "Reader":

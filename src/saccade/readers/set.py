@@ -77,6 +77,16 @@ class Reader(reader.Reader):
             return cls(config, tokenizers.train([*(example.input for example in splits.train), *texts], tokens))
         return cls(config, scale=bag.fitted(splits))
 
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+        if isinstance(splits.train[0].input, str):
+            return cls(config, earlier.tokenizer) if earlier.tokenizer else cls.fit(config, tokens, splits, texts)
+        own = bag.fitted(splits)
+        return cls(config, scale=earlier.scale.going_on(own) if earlier.scale else own)
+
+    def strange(self, earlier: Any) -> set[str]:
+        return {"source"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
+
     def save(self, directory: Path) -> None:
         if self.tokenizer is not None:
             self.tokenizer.save(directory / FILE)

@@ -61,6 +61,13 @@ class Reader(reader.Reader):
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Sequence[str]) -> "Reader":
         return cls(config, tokenizers.train([*(example.input for example in splits.train), *texts], tokens))
 
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+        return cls(config, earlier.tokenizer)
+
+    def strange(self, earlier: Any) -> set[str]:
+        return {"source"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
+
     def save(self, directory: Path) -> None:
         self.tokenizer.save(directory / FILE)
 

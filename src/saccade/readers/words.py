@@ -63,6 +63,7 @@ class Reader(reader.Reader):
     """Encodes words by a tokenizer; what goes beyond the maximum is left unread."""
 
     INPUT, OWN, TOKENIZED = str, "text_files", True
+    LEARNED = ("vectors", "vector_epochs")
     config: Config
 
     def __init__(self, config: Any, tokenizer: LearnedTokenizer, letters: Letters | None = None) -> None:
@@ -73,8 +74,21 @@ class Reader(reader.Reader):
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Sequence[str]) -> "Reader":
         known = cls.texts(splits.train)
         tokenizer = tokenizers.train([*known, *texts], tokens)
-        letters = Letters.of(map(tokenizer.pieces, known), config.spelling) if config.spelling else None
-        return cls(config, tokenizer, letters)
+        return cls(config, tokenizer, cls._letters(config, tokenizer, known))
+
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+        if config.spelling == earlier.config.spelling:
+            return cls(config, earlier.tokenizer, earlier.letters)
+        return cls(config, earlier.tokenizer, cls._letters(config, earlier.tokenizer, cls.texts(splits.train)))
+
+    @staticmethod
+    def _letters(config: Any, tokenizer: LearnedTokenizer, texts: Sequence[str]) -> Letters | None:
+        return Letters.of(map(tokenizer.pieces, texts), config.spelling) if config.spelling else None
+
+    def strange(self, earlier: Any) -> set[str]:
+        tokens = {"source"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
+        return tokens | ({"ngrams"} if self.letters is not getattr(earlier, "letters", None) else set())
 
     @classmethod
     def texts(cls, examples: Sequence[Example]) -> list[str]:

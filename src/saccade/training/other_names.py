@@ -19,6 +19,8 @@ OTHERS = {
     "train.weight_decay": "wd l2 l2_reg",
     "train.clip": "grad_clip clip_grad clip_norm clip_grad_norm max_grad_norm gradient_clip gradient_clip_val "
     "gradient_clipping grad_norm",
+    "train.freeze": "frozen freeze_layers freeze_params freeze_parameters freeze_encoder freeze_embeddings",
+    "train.layer_decay": "llrd layerwise_lr_decay layer_wise_lr_decay layerwise_learning_rate_decay lr_layer_decay",
     "train.valid_every": "eval_steps eval_every eval_interval eval_freq val_every val_check_interval validate_every "
     "validate_interval_updates",
     "train.save_every": "save_steps save_interval save_interval_updates checkpoint_every ckpt_every",
@@ -82,7 +84,10 @@ OTHERS = {
 _DEVICES = "several processes are started by --processes N, or by torchrun; each takes a device of its own"
 _WORKERS = "batches are prepared on a thread (train.prefetch), without workers; leave it out"
 _REPORTS = "there is no reporting to other services; the log is log.jsonl of the run"
+_START = "a training begins with a trained model by start=RUN, such as start=runs/dates"
 ABSENT = {
+    **dict.fromkeys(("pretrained", "pretrained_model", "model_name_or_path", "pretrained_model_name_or_path"), _START),
+    **dict.fromkeys(("init_checkpoint", "init_from", "finetune_from", "finetune_from_model", "restore_file"), _START),
     **dict.fromkeys(("gpus", "devices", "num_gpus", "n_gpu", "num_nodes", "world_size", "strategy", "ddp"), _DEVICES),
     **dict.fromkeys(("num_workers", "dataloader_num_workers", "workers"), _WORKERS),
     **dict.fromkeys(("wandb", "report_to", "tensorboard", "logger", "logging_dir"), _REPORTS),

@@ -82,9 +82,9 @@ class Parallel:
         layout = self.layout
         if layout.data == layout.tensor == 1:
             return model
-        mesh = torch.distributed.init_device_mesh(
-            self.device.type, (layout.data, layout.tensor), mesh_dim_names=(DATA, TENSOR)
-        )
+        from torch.distributed.device_mesh import init_device_mesh
+
+        mesh = init_device_mesh(self.device.type, (layout.data, layout.tensor), mesh_dim_names=(DATA, TENSOR))
         if layout.data > 1:
             from saccade.layers.shared_batch_norm import shared_norms
 
@@ -180,7 +180,7 @@ def recompute(model: nn.Module) -> None:
     if not blocks(model):
         raise UsageError("train.recompute: has no effect, this system has no blocks; leave it out")
     for block in blocks(model):
-        block.forward = partial(_recomputed, block, block.forward)  # type: ignore[method-assign]
+        block.forward = partial(_recomputed, block, block.forward)
 
 
 def _recomputed(block: nn.Module, forward: Any, *inputs: Any, **options: Any) -> Any:
@@ -218,7 +218,9 @@ def split(model: nn.Module, mesh: Any, count: int) -> None:
         raise UsageError("train.tensor_parallel: expected a system of the Transformer family, got another; use train.shard")
     for attention in attentions:
         if attention.heads % count:
-            raise UsageError(f"train.tensor_parallel: expected a divisor of model.num_heads ({attention.heads}), got {count}")
+            raise UsageError(
+                f"train.tensor_parallel: expected a divisor of model.num_heads ({attention.heads}), got {count}"
+            )
         columns: dict[str, Any] = {name: ColwiseParallel() for name in ("query_map", "key_map", "value_map")}
         parallelize_module(attention, mesh, {**columns, "output_map": RowwiseParallel()})
         attention.split = True

@@ -73,6 +73,8 @@ RULES: dict[str, tuple[Callable[[Resumption], bool], str]] = {
     "weight_decay": (_never, "every update so far was made with it"),
     "decay": (_never, "every update so far was made with it"),
     "clip": (_never, "every update so far was made with it"),
+    "freeze": (_never, "every update so far was made with it"),
+    "layer_decay": (_never, "every update so far was made with it"),
     "valid_every": (_always, "it decides what is measured, not what is trained"),
     "save_every": (_always, "it decides what is kept, not what is trained"),
     "patience": (_as_patient, "with it the run would have ended before"),
@@ -93,6 +95,7 @@ RULES: dict[str, tuple[Callable[[Resumption], bool], str]] = {
 # Of the other sections, why none of their keys may change; of data any may, if the examples are the same.
 SECTIONS = {
     "system": "its parameters were trained",
+    "start": "its parameters were trained from there",
     "model": "its parameters were trained as they are",
     "tokens": "the tokenizer was trained with it",
     "reader": "what was read so far depended on it",

@@ -47,14 +47,21 @@ class Run:
     """What the files are that predictions depend on; every checkpoint records it, and `open` holds them against it."""
 
     @classmethod
-    def create(cls, path: Path, settings: Settings, held: Mapping[str, str] | None = None) -> "Run":
-        """A new directory, or one whose training has not begun; `held`: files of data that were in Python's memory."""
+    def create(
+        cls,
+        path: Path,
+        settings: Settings,
+        held: Mapping[str, str] | None = None,
+        start: Mapping[str, Any] | None = None,
+    ) -> "Run":
+        """A new directory, or one whose training has not begun; `held`: files of data that were in Python's memory;
+        `start`: what is recorded of what it begins with."""
         path.mkdir(parents=True, exist_ok=True)
         for name, text in (held or {}).items():
             durable_files.write(path / name, text)
         durable_files.write(path / CONFIG, config.write(settings.table()))
-        places = {"directory": os.getcwd(), "run": str(home_of(path).absolute())}
-        durable_files.write(path / "env.json", json.dumps({**environment(), **places}, indent=2) + "\n")
+        facts = {"directory": os.getcwd(), "run": str(home_of(path).absolute()), **({"start": start} if start else {})}
+        durable_files.write(path / "env.json", json.dumps({**environment(), **facts}, indent=2) + "\n")
         return cls(path, settings)
 
     def keep(self, save: Callable[[Path], None]) -> "Run":
@@ -155,7 +162,7 @@ class Run:
 
     def splits(self) -> Splits:
         """The run's data, from its files."""
-        splits: Splits = data.dataset(self.settings.dataset).load(located(self.settings.data, self._bases()))
+        splits: Splits = data.dataset(self.settings.dataset).load(located(self.settings.data, bases(self.path)))
         return splits
 
     def held(self) -> list[str]:
@@ -166,15 +173,16 @@ class Run:
         """What is in them."""
         return {name: (self.path / name).read_text(encoding="utf-8") for name in self.held()}
 
-    def _bases(self) -> list[Path]:
-        """Where relative paths of data may start from: the run itself; the directory of its training, by its way from the
-        run, which may have been moved with its data, and as it was; this one."""
-        try:
-            facts = json.loads((self.path / "env.json").read_text(encoding="utf-8"))
-            before, run = Path(facts["directory"]), facts["run"]
-            return [self.path, home_of(self.path) / os.path.relpath(before, run), before, Path.cwd()]
-        except (OSError, ValueError, KeyError, TypeError):
-            return [self.path, Path.cwd()]
+
+def bases(path: Path) -> list[Path]:
+    """Where relative paths of a run may start from: the run itself; the directory of its training, by its way from the
+    run, which may have been moved with its data, and as it was; this one."""
+    try:
+        facts = json.loads((path / "env.json").read_text(encoding="utf-8"))
+        before, run = Path(facts["directory"]), facts["run"]
+        return [path, home_of(path) / os.path.relpath(before, run), before, Path.cwd()]
+    except (OSError, ValueError, KeyError, TypeError):
+        return [path, Path.cwd()]
 
 
 def average(checkpoints: Checkpoints, count: int) -> Checkpoint:

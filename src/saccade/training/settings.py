@@ -2,9 +2,9 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from saccade import config, data, readers, recipes, systems, writers
 from saccade.config import Table
@@ -15,6 +15,7 @@ from saccade.task import Kinds
 from saccade.training import other_names
 from saccade.training.train_config import Config as TrainConfig
 
+START = "start"  # the key without a section: the run or published directory that training begins with
 SECTIONS = ("model", "data", "tokens", "reader", "writer", "train", "search")
 
 
@@ -31,13 +32,15 @@ class Settings:
     train: TrainConfig
     tokens: tokenizers.Config | None = None
     search: SearchConfig | None = None
+    start: str = ""
+    """What it begins with: the directory of a run, or a published one; empty: nothing."""
 
     def table(self) -> Table:
         """All of it as it is written into the run."""
         known = kinds(self.system, self.dataset)
         sections = {name: config.plain(getattr(self, name)) for name in known}
         sections["data"] = {"name": self.dataset, **sections["data"]}
-        return {"system": self.system, **sections}
+        return {"system": self.system, **({START: self.start} if self.start else {}), **sections}
 
 
 def kinds(system: str, dataset: str) -> dict[str, type]:
@@ -67,13 +70,31 @@ def base(name: str) -> Table:
     raise UnknownName("recipe or system", name, [*recipes.names(), *systems.names()])
 
 
-def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
-    """The settings of a table (a recipe, or a run's config.toml) and what the command line changes in it."""
+def start_of(table: Mapping[str, Any], words: Sequence[str] = ()) -> str:
+    """What a table, or a word, says that training begins with; empty: nothing."""
+    said = [word.partition("=")[2].strip() for word in words if _is_start(word)]
+    start = said[-1] if said else table.get(START, "")
+    if not isinstance(start, str):
+        raise UsageError(f"start: expected the directory of a run, or a published one, got {start!r}")
+    return start
+
+
+def _is_start(word: str) -> bool:
+    path, equals, _ = word.partition("=")
+    return bool(equals) and path.strip() == START
+
+
+def resolve(table: Mapping[str, Any], words: Sequence[str] = (), begun: Settings | None = None) -> Settings:
+    """The settings of a table (a recipe, or a run's config.toml) and what the command line changes in it. Of a model, reader
+    and writer that begin with those of a run, whose settings are `begun`, what neither says is as it is there."""
     table = {key: value for key, value in table.items() if key != "about"}
     if any(not isinstance(table.get(section, {}), Mapping) for section in SECTIONS):
         raise UsageError("expected sections such as [train] with keys of their own")
     if not isinstance(table.get("system"), str):
         raise UsageError(f'expected system = "NAME"; known: {", ".join(systems.names())}')
+    start = start_of(table, words)
+    words = [word for word in words if not _is_start(word)]
+    table = {key: value for key, value in table.items() if key != START}
     _require_sections(table, words)
     over = config.words(words)
     texts = {path.strip(): value.strip() for path, _, value in (word.partition("=") for word in words)}
@@ -81,7 +102,9 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
     if {"train", "nodes"} & given.keys() and given.get("name", own) == own:
         # The user's own files take the place of the recipe's data, whatever keys that had.
         table = {**table, "data": {"name": own}}
-    made = _settings(config.merged(table, over), texts)
+    if begun is not None:
+        _require_unlearned(table["system"], over, begun, start)
+    made = replace(_settings(config.merged(table, over), texts, begun), start=start)
     made.train.heed(over.get("train", {}))
     if made.search is not None:
         made.search.heed(over.get("search", {}))
@@ -90,15 +113,19 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = ()) -> Settings:
 
 def _require_sections(table: Mapping[str, Any], words: Sequence[str]) -> None:
     """Refuse sections that are unknown, and words without one, and say what may be meant."""
-    sections = ["system", *SECTIONS]
+    sections = ["system", START, *SECTIONS]
     for name in table:
         if name not in sections:
             raise UnknownName("section", name, sections)
     for word in words:
         path, equals, value = (part.strip() for part in word.partition("="))
         section, dot, key = path.partition(".")
+        if section == START:
+            raise UsageError(f"{path}: no such key; expected start=RUN, such as start=runs/dates")
         if not equals or (dot and section in sections):
             continue
+        if not dot and difflib.get_close_matches(section, [START], 1, 0.75):
+            raise UsageError(f"{path}: expected section.key=value; did you mean {START}={value}?")
         if not (dot and difflib.get_close_matches(section, sections)):
             _suggest(path, "expected section.key=value", key or section, _possible(table), value, near=not dot)
         if dot:
@@ -125,9 +152,65 @@ def _with_preset(system: str, table: Table) -> Table:
     return config.merged(presets[name], {**table, "model": {key: model[key] for key in model if key != "preset"}})
 
 
-def _settings(table: Table, texts: Mapping[str, str]) -> Settings:
+def _inherited(system: str, begun: Settings) -> Table:
+    """What a run that begins with another takes of its settings: keys of the model by their names, where both systems have
+    them, and keys of a reader and a writer of the same kind, with how outputs are searched for."""
+    own, theirs = systems.load(system), systems.load(begun.system)
+    taken = {"model": _common(own.Config, begun.model) if system != begun.system else config.plain(begun.model)}
+    for section, load, name in (("reader", readers.load, "READS"), ("writer", writers.load, "WRITES")):
+        kind, earlier = (load(getattr(module, name)).Config for module in (own, theirs))
+        if issubclass(kind, earlier) or issubclass(earlier, kind):
+            taken[section] = _common(kind, getattr(begun, section))
+    if "writer" in taken and begun.search is not None:
+        taken["search"] = config.plain(begun.search)
+    return taken
+
+
+def _common(kind: type, earlier: Any) -> Table:
+    """The keys of an earlier config that mean the same in this class."""
+    own, theirs = get_type_hints(kind, include_extras=True), get_type_hints(type(earlier), include_extras=True)
+    return {key: value for key, value in config.plain(earlier).items() if key in own and own[key] == theirs[key]}
+
+
+def _learned(system: str, begun: Settings) -> dict[str, tuple[str, ...]]:
+    """By section, the keys that decide nothing where reader and writer keep what those of an earlier run have learned."""
+    own, theirs = Kinds.of(system), Kinds.of(begun.system)
+    sides = {"reader": (own.reader, theirs.reader), "writer": (own.writer, theirs.writer)}
+    agreeing = {name: mine for name, (mine, other) in sides.items() if mine.agrees(other)}
+    tokens = any(side.TOKENIZED for side in agreeing.values()) and begun.tokens is not None
+    known = {name: {field.name for field in fields(kind)} for name, kind in kinds(system, own.own).items()}
+    learned = {name: tuple(key for key in side.LEARNED if key in known.get(name, ())) for name, side in agreeing.items()}
+    return {**learned, "tokens": tuple(field.name for field in fields(tokenizers.Config))} if tokens else learned
+
+
+def _require_unlearned(system: str, over: Mapping[str, Any], begun: Settings, start: str) -> None:
+    """Refuse words that decide what is learned where that comes from an earlier run."""
+    for section, names in _learned(system, begun).items():
+        for key in names:
+            if key in over.get(section, {}):
+                raise UsageError(f"{section}.{key}: has no effect with start={start}, whose own is kept; leave it out")
+
+
+def _begun_with(system: str, table: Table, begun: Settings) -> Table:
+    """The table without what is learned anew, and with the tokens of the earlier run, if those are kept."""
+    learned = _learned(system, begun)
+    kept = {
+        section: {key: value for key, value in values.items() if key not in learned.get(section, ())}
+        if isinstance(values, Mapping)
+        else values
+        for section, values in table.items()
+    }
+    return {**kept, "tokens": config.plain(begun.tokens)} if "tokens" in learned else kept
+
+
+def _settings(table: Table, texts: Mapping[str, str], begun: Settings | None = None) -> Settings:
     system = table["system"]
-    table = config.merged(getattr(systems.load(system), "DEFAULTS", {}), _with_preset(system, table))
+    defaults, table = getattr(systems.load(system), "DEFAULTS", {}), _with_preset(system, table)
+    if begun is not None:
+        defaults = config.merged(defaults, _inherited(system, begun))
+    table = config.merged(defaults, table)
+    if begun is not None:
+        table = _begun_with(system, table, begun)
     sections: dict[str, Table] = {name: dict(table.get(name, {})) for name in SECTIONS}
     dataset = sections["data"].pop("name", Kinds.of(system).own)
     if not isinstance(dataset, str):
@@ -164,7 +247,7 @@ def _suggest(path: str, what: str, name: str, every: Sequence[str], value: str |
         called.setdefault(key.partition(".")[2], {})[key] = None
     elsewhere = other_names.meant(name)
     others = [*called.get(name, ())] or [key for key in elsewhere if key in (*every, "data.name")][:1]
-    if near and not (others or elsewhere):
+    if near and not (others or elsewhere or name in other_names.ABSENT):
         others = [key for other in difflib.get_close_matches(name, called, 1) for key in called[other]]
     if others:
         words = " or ".join(key if value is None else f"{key}={value}" for key in others)

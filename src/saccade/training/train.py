@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +33,7 @@ from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.config_history import CONFIG, Changes
 from saccade.training.data_notes import data_notes
 from saccade.training.devices import device_named
+from saccade.training.freezing import freeze
 from saccade.training.interrupts import Interrupted, Signals, watched
 from saccade.training.journal import Journal, resident_megabytes
 from saccade.training.memory import random_tensors, restore_random
@@ -39,6 +41,7 @@ from saccade.training.progress import Compiling, Quiet, clock, told_if_slow
 from saccade.training.resuming import notes, reopened, require_later
 from saccade.training.run import Run
 from saccade.training.settings import Settings, fitting, resolve
+from saccade.training.starting import Start
 from saccade.training.trainer import NotFinite, Report, Trainer
 from saccade.writers.writer import Options
 
@@ -78,8 +81,10 @@ def train(
     resume: bool = False,
     fresh: bool = False,
     held: Mapping[str, str] | None = None,
+    start: Start | None = None,
 ) -> Run:
-    """Train the run in this directory; nothing is lost on Ctrl-C. `held`: data from Python's memory, as files of the run."""
+    """Train the run in this directory; nothing is lost on Ctrl-C. `held`: data from Python's memory, as files of the run;
+    `start`: what a new run begins with."""
     if fresh and resume:
         raise UsageError("resume and fresh exclude each other", fix="go on with {resume}, or begin anew with {fresh}")
     if settings.train.threads:
@@ -88,17 +93,23 @@ def train(
     with ranks.joined():
         if ranks.own():  # what the first process does with the directory is not the others' business
             with kept_objects() as made:
-                _follow(settings, made)
+                _follow(settings, made, start)
         elif ranks.restarted() and Checkpoints(renewal.resumable(path)).steps():
             watcher.note("started again after a failure: going on from the last checkpoint")
-            _lead(path, settings, watcher, True, False, held or {})
+            _lead(path, settings, watcher, True, False, held or {}, None)
         else:
-            _lead(path, settings, watcher, resume, fresh, held or {})
+            _lead(path, settings, watcher, resume, fresh, held or {}, start)
     return Run.open(path)
 
 
 def _lead(
-    path: Path, settings: Settings, watcher: Watcher, resume: bool, fresh: bool, held: Mapping[str, str]
+    path: Path,
+    settings: Settings,
+    watcher: Watcher,
+    resume: bool,
+    fresh: bool,
+    held: Mapping[str, str],
+    start: Start | None,
 ) -> None:
     """Train as the process that writes."""
     new = [place for place in (path / LOCK, path, *path.parents) if not os.path.exists(place)]
@@ -107,10 +118,10 @@ def _lead(
         if renewal.recover(path) and not fresh and Checkpoints(path).steps():
             watcher.note(f"a new training in {path} ended before its first checkpoint; here is the earlier run")
         try:
-            run, checkpoint, changes = _opened(path, settings, resume, fresh, watcher, held)
+            run, checkpoint, changes = _opened(path, settings, resume, fresh, watcher, held, start)
             try:
                 with kept_objects() as made:
-                    _train(run, path, checkpoint, changes, watcher, made)
+                    _train(run, path, checkpoint, changes, watcher, made, None if checkpoint else start)
             except (DataError, UsageError, ShapeError):
                 renewal.clear(run.path, set())  # if nothing was begun: leave nothing that looks like a run
                 raise
@@ -122,7 +133,7 @@ def _lead(
             raise
 
 
-def _follow(settings: Settings, made: Callable[[], None]) -> None:
+def _follow(settings: Settings, made: Callable[[], None], start: Start | None) -> None:
     """Train as one of several processes, with what the first has prepared."""
     told = json.loads(ranks.awaited("run"))
     run = Run(Path(told["path"]), settings).with_steps(told["steps"])
@@ -130,7 +141,8 @@ def _follow(settings: Settings, made: Callable[[], None]) -> None:
     corpus, splits = learned(task, splits, settings.data, lambda text: None)
     checkpoint = None if told["checkpoint"] is None else run.checkpoints.load(told["checkpoint"])
     ranks.connect(settings.train.timeout)
-    sitting = _Sitting(run, Path(told["home"]), splits, {}, task, corpus, checkpoint, {}, Quiet())
+    begun = None if checkpoint else start
+    sitting = _Sitting(run, Path(told["home"]), splits, {}, task, corpus, checkpoint, {}, Quiet(), begun)
     _sit(sitting, corpus.batches(settings.train), made)
 
 
@@ -149,20 +161,28 @@ def _prepare_directory(path: Path) -> None:
 
 
 def _opened(
-    path: Path, settings: Settings, resume: bool, fresh: bool, watcher: Watcher, held: Mapping[str, str]
+    path: Path,
+    settings: Settings,
+    resume: bool,
+    fresh: bool,
+    watcher: Watcher,
+    held: Mapping[str, str],
+    start: Start | None,
 ) -> tuple[Run, Checkpoint | None, Changes]:
     """The run to go on with, its checkpoint and what changes in its config; or a new one: in the directory, or beside what
     an earlier one has left there."""
+    record = start.record if start else None
     if not renewal.holds_run(path):
         if any(child.name != LOCK and not child.name.startswith(".tmp-") for child in path.iterdir()):
             raise UsageError(f"{path}: not empty and not a run", fix=durable_files.ELSEWHERE)
-        return Run.create(path, settings, held), None, {}
+        return Run.create(path, settings, held, record), None, {}
     place = renewal.resumable(path)
     if fresh or not Checkpoints(place).steps():
         if not fresh:
             watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
         durable_files.remove(path / renewal.FRESH)
-        return Run.create(path / renewal.FRESH, settings, held or Run(path, settings).held_texts()), None, {}
+        held = held or Run(path, settings).held_texts()
+        return Run.create(path / renewal.FRESH, settings, held, record), None, {}
     if not resume:
         if not held:
             require_there(settings.data)  # told first: it would be met in any other directory as well
@@ -184,7 +204,13 @@ def holds_run_already(path: Path | str) -> UsageError:
 
 
 def _train(
-    run: Run, home: Path, checkpoint: Checkpoint | None, changes: Changes, watcher: Watcher, made: Callable[[], None]
+    run: Run,
+    home: Path,
+    checkpoint: Checkpoint | None,
+    changes: Changes,
+    watcher: Watcher,
+    made: Callable[[], None],
+    start: Start | None,
 ) -> None:
     """Train the run, which may still be growing beside an earlier one in its home; `made` is told when all is ready."""
     fitting(run.settings)
@@ -194,7 +220,7 @@ def _train(
     fingerprint = splits.fingerprint()
     if checkpoint:
         _require_same_data(home, splits, checkpoint.state["data"], fingerprint)
-    task = run.task() if checkpoint else _fitted(run.settings, splits)
+    task = run.task() if checkpoint else _fitted(run.settings, splits, start)
     try:
         corpus, splits = learned(task, splits, run.settings.data, watcher.note)
         config = run.settings.train
@@ -203,14 +229,14 @@ def _train(
             run = run.with_steps(math.ceil(batches.steps(config.epochs) / config.accumulate))
         if checkpoint:
             require_later(run, checkpoint.step)
-        run = run if checkpoint else run.keep(task.save)
+        run = run if checkpoint else run.keep(partial(start.save, task) if start else task.save)
         if run.path != home:
             renewal.require_room(home, set(run.files))
         step = checkpoint.step if checkpoint else None
         told = {"path": str(run.path), "home": str(home), "steps": run.settings.train.steps, "checkpoint": step}
         ranks.announce("run", json.dumps(told))
         ranks.connect(run.settings.train.timeout)
-        _sit(_Sitting(run, home, splits, fingerprint, task, corpus, checkpoint, changes, watcher), batches, made)
+        _sit(_Sitting(run, home, splits, fingerprint, task, corpus, checkpoint, changes, watcher, start), batches, made)
     except (DataError, UsageError, ShapeError):
         renewal.clear(run.path, set(run.files))
         raise
@@ -229,12 +255,18 @@ class _Sitting:
     checkpoint: Checkpoint | None
     changes: Changes
     watcher: Watcher
+    start: Start | None
 
 
 def _sit(given: _Sitting, batches: BatchSource, made: Callable[[], None]) -> None:
     """Make the model, go to where it was, and train; the same in every process."""
     run, task, config = given.run, given.task, given.run.settings.train
-    model = run.new_model(task).to(device_named(config.device))
+    model = run.new_model(task)
+    for line in given.start.fit(model, run.settings, task) if given.start else []:
+        given.watcher.note(line)
+    for line in freeze(model, config.freeze):
+        given.watcher.note(line)
+    model = model.to(device_named(config.device))
     if not given.checkpoint:
         for line in data_notes(given.splits, run.settings, given.corpus, hasattr(task.writer, "names")):
             given.watcher.note(line)
@@ -267,11 +299,13 @@ def _require_same_data(home: Path, splits: Splits, before: Mapping[str, str], no
         raise DataError(what, fix="bring it back, or use another {out}")
 
 
-def _fitted(settings: Settings, splits: Splits) -> Task:
-    """A task that has learned what it must."""
+def _fitted(settings: Settings, splits: Splits, start: Start | None) -> Task:
+    """A task that has learned what it must, or goes on with what that of the start has learned."""
+    if settings.start and start is None:
+        raise UsageError(f"start={settings.start}: only saccade train begins with another model; leave it out here")
     if len(splits.train) == 0:
         raise DataError("there is nothing to train on: the training data is empty")
-    return Task.fit(settings, fit_to_learn(Kinds.of(settings.system), splits, settings.data))
+    return Task.fit(settings, fit_to_learn(Kinds.of(settings.system), splits, settings.data), start.task if start else None)
 
 
 class Unvalidated(SaccadeError):  # noqa: N818 - reads as what it is

@@ -3,7 +3,9 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Gt, Le
 
 from saccade.config import Amount, Count, Positive, Rate, Share
 from saccade.errors import UsageError
@@ -11,6 +13,8 @@ from saccade.errors import UsageError
 # A run keeps its number of threads wherever it is resumed, so the limit is not this machine's number of cores alone; far
 # beyond it, OpenMP does not refuse but crashes.
 MOST_THREADS = max(256, os.cpu_count() or 1)
+
+Portion = Annotated[float, Gt(0), Le(1)]
 
 
 Precision = Literal["float32", "bf16", "fp16", "auto"]
@@ -54,6 +58,12 @@ class Config:
     "What decays: all parameters, or those of two and more dimensions (no biases, no norms)."
     clip: Amount = 1.0
     "Gradient clipping: the largest norm over all parameters; 0: no clipping."
+    freeze: str = ""
+    """Parameters that are not trained, by patterns over their names with commas between, such as embedding.*,encoder.*;
+    empty: none. Running statistics of batch norms go on."""
+    layer_decay: Portion = 1.0
+    """Layer-wise learning rate decay: layer l of L has learning_rate · layer_decay^(L - l), embeddings have
+    learning_rate · layer_decay^L, all else learning_rate; 1: off. An encoder and a decoder count their own layers."""
     valid_every: Positive = 500
     "Steps between two validations."
     save_every: Positive = 500

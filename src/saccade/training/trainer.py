@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from saccade.data.batches import BatchSource
 from saccade.errors import SaccadeError, UsageError
 from saccade.training.ahead import Ahead
+from saccade.training.layer_rates import FACTOR, by_layer
 from saccade.training.memory import optimizer_tensors, random_tensors, restore_optimizer, restore_random
 from saccade.training.parallel import Parallel, optimized
 from saccade.training.precision import Casting
@@ -52,13 +53,15 @@ class NotFinite(SaccadeError):  # noqa: N818 - reads as what it is
 
 
 def parameter_groups(model: nn.Module, config: Config) -> list[dict[str, Any]]:
-    """The parameters that decay, and those that do not."""
-    every = list(model.parameters())
+    """The parameters that are trained: those that decay, those that do not; with layer_decay, by their share of the rate."""
+    every = [one for one in model.parameters() if one.requires_grad]
     if config.decay == "all":
-        return [{"params": every, "weight_decay": config.weight_decay}]
-    decayed = [one for one in every if one.dim() >= 2]
-    others = [one for one in every if one.dim() < 2]
-    return [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+        groups = [{"params": every, "weight_decay": config.weight_decay}]
+    else:
+        decayed = [one for one in every if one.dim() >= 2]
+        others = [one for one in every if one.dim() < 2]
+        groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    return groups if config.layer_decay == 1.0 else by_layer(model, groups, config.layer_decay)
 
 
 def make_optimizer(model: nn.Module, config: Config) -> torch.optim.Optimizer:
@@ -121,7 +124,7 @@ class Trainer:
             self.optimizer.zero_grad(set_to_none=True)
         else:
             for group in self.optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group.get(FACTOR, 1.0)
             self._move(count / averaged * max(1.0, norm / self.config.clip if self.config.clip else 0.0))
         harmless = self.casting.update()  # a scale that was too large, and is smaller now
         self.skips = self.skips + 1 if skipped and not harmless else 0

@@ -68,7 +68,8 @@ class RandomWindows:
         last = max(len(self.windows.tokens) - 1 - self.windows.context, 0)
         starts = Draws(self.seed, self.drawn).whole(0, last, self.size)
         self.drawn += 1
-        return self.part.batch(starts.tolist(), self.windows.at)
+        batch: Batch = self.part.batch(starts.tolist(), self.windows.at)
+        return batch
 
     def state(self) -> dict[str, int]:
         """Where it stands."""

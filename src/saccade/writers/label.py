@@ -103,6 +103,14 @@ class Writer(writer.Writer):
         return cls(config, names)
 
     @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Reader, earlier: "Writer") -> "Writer":
+        own = cls.fit(config, tokens, splits, reader)
+        return cls(config, earlier.names) if {*own.names} == {*earlier.names} else own
+
+    def strange(self, earlier: Any) -> set[str]:
+        return {"labels"} if self.names != getattr(earlier, "names", None) else set()
+
+    @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
         known = {example.target for example in splits.train}
         for part, data, fix in PARTS if splits.shared is None else NODES:

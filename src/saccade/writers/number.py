@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,6 +101,10 @@ class Writer(writer.Writer):
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> "Writer":
         return cls(config, NumberScale.of(splits.train))
+
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Reader, earlier: "Writer") -> "Writer":
+        return cls(config, replace(NumberScale.of(splits.train), size=earlier.scale.size))
 
     def save(self, directory: Path) -> None:
         records.save(directory / FILE, asdict(self.scale))

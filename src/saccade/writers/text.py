@@ -76,6 +76,7 @@ class Writer(writer.Writer):
     """Searches for texts, and scores them by exact match, loss, perplexity, BLEU and chrF."""
 
     TOKENIZED = SEARCHES = True
+    LEARNED = ("tokens", "tokens_size")
     config: Config
 
     def __init__(self, config: Any, tokenizer: Tokenizer) -> None:
@@ -93,11 +94,18 @@ class Writer(writer.Writer):
 
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> "Writer":
-        if config.start == "group" and not any(example.group for example in splits.train):
-            raise DataError("writer.start=group: expected pairs with a group, a language say, in a third column, got none")
+        _require_groups(config, splits)
         if config.share_tokenizer:
             return cls(config, _shared(reader))
         return cls(config, tokenizers.train(cls.texts_of(config, tokens, splits), config.own_tokens(tokens)))
+
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Any, earlier: "Writer") -> "Writer":
+        _require_groups(config, splits)
+        return cls(config, _shared(reader) if config.share_tokenizer else earlier.tokenizer)
+
+    def strange(self, earlier: Any) -> set[str]:
+        return {"target"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
 
     @classmethod
     def texts_of(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
@@ -281,6 +289,12 @@ class Writer(writer.Writer):
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
         return {"log_prob": prediction.log_prob}
+
+
+def _require_groups(config: Any, splits: Splits) -> None:
+    """Refuse to start texts from their group where none has one."""
+    if config.start == "group" and not any(example.group for example in splits.train):
+        raise DataError("writer.start=group: expected pairs with a group, a language say, in a third column, got none")
 
 
 def _shared(reader: Any) -> Tokenizer:

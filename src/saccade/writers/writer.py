@@ -95,6 +95,11 @@ class Writer(Side):
         return cls(config)
 
     @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Reader, earlier: Any) -> "Writer":
+        """As `fit`, with what an earlier writer of this kind has learned."""
+        return cls.fit(config, tokens, splits, reader)
+
+    @classmethod
     def load(cls, config: Any, directory: Path, reader: Reader) -> "Writer":
         """Read it again."""
         return cls(config)
@@ -207,6 +212,13 @@ class ReaderTokens(Writer):
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> Any:
         return cls.load(config, Path(), reader)
+
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Any, earlier: Any) -> Any:
+        return cls.load(config, Path(), reader)
+
+    def strange(self, earlier: Any) -> set[str]:
+        return set()
 
     def save(self, directory: Path) -> None:
         """The tokenizer is the reader's."""

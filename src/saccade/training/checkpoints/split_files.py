@@ -20,12 +20,14 @@ PREFIX, TIED = "shard-", "tied"
 
 def write(folder: Path, tensors: Mapping[str, Mapping[str, Tensor]]) -> list[Path]:
     """Write the parts that this process holds; all must call this. The files that it wrote, on the disk."""
-    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.api import CheckpointException
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
 
     flat = {f"{group}/{name}": tensor for group, own in tensors.items() for name, tensor in own.items()}
     try:
-        dcp.save(flat, storage_writer=dcp.HuggingFaceStorageWriter(str(folder), save_distributed=True))
-    except dcp.api.CheckpointException as error:
+        save(flat, storage_writer=HuggingFaceStorageWriter(str(folder), save_distributed=True))
+    except CheckpointException as error:
         number, (cause, _) = next(iter(error.failures.items()))
         raise SaccadeError(f"rank {number}: cannot write its part of the checkpoint ({cause})") from None
     files = sorted(folder.glob(f"{PREFIX}{ranks.rank() + 1:05d}-*"))
@@ -43,9 +45,10 @@ def tied(tensors: Mapping[str, Tensor]) -> dict[str, str]:
 
 def read(folder: Path, aliases: Mapping[str, str]) -> dict[str, dict[str, Tensor]]:
     """The whole tensors of a directory, by group and name; parameters of these names are those of others."""
-    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.state_dict_loader import load
 
-    reader = dcp.HuggingFaceStorageReader(str(folder))
+    reader = HuggingFaceStorageReader(str(folder))
     try:
         known = reader.read_metadata().state_dict_metadata
         flat = {
@@ -55,7 +58,7 @@ def read(folder: Path, aliases: Mapping[str, str]) -> dict[str, dict[str, Tensor
         }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that one process reads alone is what is wanted
-            dcp.load(flat, storage_reader=reader, no_dist=True)
+            load(flat, storage_reader=reader, no_dist=True)
     except (RuntimeError, ValueError, KeyError) as error:
         raise DataError(f"{folder}: its parts do not make whole tensors ({error})") from None
     tensors: dict[str, dict[str, Tensor]] = {}
