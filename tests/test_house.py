@@ -19,13 +19,14 @@ TESTS = Path(__file__).parent
 # written, and how outputs are found and scored; then what trains, then the face; above it nobody knows his neighbor but cli.
 FILES = {"inputs", "config", "records", "lock", "durable_files"}
 MIDDLE = FILES | {"attention", "layers", "data", "view", "search", "evaluation", "readers", "writers", "systems"}
-ENGINE = MIDDLE | {"task", "kernels", "recipes"}
+ENGINE = MIDDLE | {"task", "kernels", "recipes", "processes"}
 FACE = ENGINE | {"training", "trained"}
 IMPORTS: dict[str, set[str]] = {
     "errors": set(),
     "inputs": set(),
     "lock": set(),
     "records": set(),
+    "processes": set(),
     "durable_files": {"inputs"},
     "config": {"inputs"},
     "view": {"durable_files"},
@@ -38,7 +39,7 @@ IMPORTS: dict[str, set[str]] = {
     "systems": {"attention", "layers", "data", "search", "view", "config"},  # which know of no kernels
     "readers": FILES | {"attention", "layers", "data", "view"},
     "writers": FILES | {"attention", "layers", "data", "view", "search", "evaluation", "readers"},
-    "task": MIDDLE,
+    "task": MIDDLE | {"processes"},
     "recipes": {"config"},
     "training": ENGINE,
     "trained": ENGINE | {"training"},
@@ -68,7 +69,7 @@ ACROSS = {
     "systems": {
         "agreement", "contract", "device_law", "dropout", "export", "labelers", "sets", "systems", "text_systems",
     },
-    "training": {"failed_validations", "resume"},
+    "training": {"failed_validations", "faults", "resume"},
     "training/checkpoints": {"disk", "kills"},
     "view": {"drawings"},
     "view/page": {"page"},

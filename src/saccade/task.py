@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from saccade import ranks, readers, systems, writers
+from saccade import processes, readers, systems, writers
 from saccade.data.batches import BatchSource, PlannedBatches, Reordered, cut
 from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch
@@ -184,13 +184,13 @@ class Task:
         tick: Tick = _silent,
     ) -> list[list[Prediction]]:
         """The predictions for each example: one pass over batches of like length, shared out where processes are several."""
-        own = ranks.share(range(len(examples)))
+        own = processes.share(range(len(examples)))
         numbers = range(len(examples)) if positions is None else positions
         known: Any = targets
         if targets is not None and len(own) < len(examples):
             known = Chosen(targets, np.array(own, dtype=np.int64))
         mine = [examples[i] for i in own]
-        return ranks.whole(self._predictions(model, mine, options, [numbers[i] for i in own], pieces, known, tick))
+        return processes.whole(self._predictions(model, mine, options, [numbers[i] for i in own], pieces, known, tick))
 
     def _predictions(
         self,
@@ -277,13 +277,13 @@ class Task:
         total, count = 0.0, 0
         device = next(model.parameters()).device
         model.eval()
-        own = ranks.share(sorted(indices, key=keys.__getitem__))
+        own = processes.share(sorted(indices, key=keys.__getitem__))
         for batch_indices in cut(own, [key[0] for key in keys], self.reader.budget):
             with torch.inference_mode():
                 output = model(corpus.batch(batch_indices).to(device))
             total += float(output.loss)
             count += int(output.count)
-        summed, counted = ranks.total([total, count])
+        summed, counted = processes.total([total, count])
         return summed, round(counted)
 
     def by_length(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[dict[str, float]]:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from saccade import ranks
+from saccade import processes
 from saccade.errors import SaccadeError
 from saccade.training.progress import Quiet
 from saccade.training.settings import resolve
@@ -20,13 +20,13 @@ def main(file: str) -> None:
     """Train the jobs of this file; what each raised goes into a file beside it."""
     for number, job in enumerate(json.loads(Path(file).read_text())):
         problem = attempt(job)
-        Path(f"{file}.{number}.{ranks.own()}").write_text(problem)
+        Path(f"{file}.{number}.{processes.own()}").write_text(problem)
 
 
 def attempt(job: dict[str, Any]) -> str:
     """One training; what it raised, on one line."""
     watcher = StopAt(job["stop_at"]) if "stop_at" in job else Quiet()
-    if job.get("full_disk") == ranks.own():
+    if job.get("full_disk") == processes.own():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["bytes"], resource.RLIM_INFINITY))
     try:

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from saccade import ranks
 from saccade.errors import UsageError
+from saccade.processes import launched
 
 
 def launch(
@@ -23,7 +23,7 @@ def launch(
     quiet: bool,
 ) -> None:
     """Start torchrun with so many processes of `saccade train`."""
-    if ranks.launched() > 1:
+    if launched() > 1:
         raise UsageError("--processes: torchrun has started this process already; leave it out")
     flags = {"--resume": resume, "--fresh": fresh, "--yes": yes, "--json": machine, "--quiet": quiet}
     options = [flag for flag, given in flags.items() if given]

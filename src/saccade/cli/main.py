@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from saccade import ranks
+from saccade import processes
 from saccade.cli import streams
 from saccade.errors import SaccadeError
 
@@ -52,7 +52,7 @@ def run(words: list[str], *, debug: bool = False) -> int:
             raise
         text, code = _worded(error)
         # What all of several processes raise is told by the first.
-        return code if ranks.own() and getattr(error, "agreed", False) else complain(text, code)
+        return code if processes.own() and getattr(error, "agreed", False) else complain(text, code)
     # Help and the like come back as an exit code, verbs as None.
     code = answer if isinstance(answer, int) else 0
     return complain("interrupted", code) if code == 130 else code
@@ -62,7 +62,7 @@ def complain(text: str, code: int) -> int:
     """One line on standard error."""
     from saccade.view.output.display_text import visible
 
-    line = " ".join(f"rank {ranks.own()}: {text}".split() if ranks.launched() > 1 else text.split())
+    line = " ".join(f"rank {processes.own()}: {text}".split() if processes.launched() > 1 else text.split())
     try:
         print(f"saccade: {visible(line)}", file=sys.stderr)
     except UnicodeEncodeError:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from saccade import ranks
+from saccade import processes
 
 WAIT = 3600.0  # seconds that processes wait for the slowest
 
@@ -33,8 +33,8 @@ def drop_output() -> None:
 @contextmanager
 def shared_out() -> Iterator[None]:
     """In this block processes that torchrun has started compute together, and only the first of them is heard."""
-    with ranks.joined():
-        ranks.connect(WAIT)
-        if ranks.own():
+    with processes.joined():
+        processes.connect(WAIT)
+        if processes.own():
             drop_output()
         yield

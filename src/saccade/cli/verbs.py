@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from torch import nn
 
-from saccade import config, inputs, ranks, systems
+from saccade import config, inputs, processes, systems
 from saccade import data as datasets
 from saccade.cli import by_length, downloads, streams
 from saccade.config import Table
@@ -60,9 +60,9 @@ def train(
     def trained() -> Run:
         return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh, start=start)
 
-    with ranks.joined():
+    with processes.joined():
         run = downloads.with_data(trained, yes=yes, ask=not (quiet or machine))
-    if not (quiet or machine or ranks.own()):
+    if not (quiet or machine or processes.own()):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
         typed = Kinds.of(run.settings.system).reader.TYPED
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
@@ -180,7 +180,7 @@ def predict(
     beam: int | None = None,
 ) -> None:
     """Write a line (or n_best of them) for each line; processes that torchrun has started share the lines out."""
-    if file == "-" and ranks.launched() > 1:
+    if file == "-" and processes.launched() > 1:
         raise UsageError("expected a file that every process can read, got standard input; name a file")
     with streams.shared_out():
         _predict(path, file, words, n_best, which, device, scores, machine, beam)

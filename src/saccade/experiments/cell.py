@@ -16,8 +16,9 @@ from saccade.training.fresh import ANEW, resumable
 from saccade.training.interrupts import Interrupted
 from saccade.training.journal import entries
 from saccade.training.run import Run, changed, told
+from saccade.training.session import Watcher
 from saccade.training.settings import Settings, fitting
-from saccade.training.train import Watcher, train
+from saccade.training.train import train
 
 Kept = dict[str, Any]
 ANOTHER = "begin anew with {fresh}, or use another {out}"

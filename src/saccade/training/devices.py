@@ -2,7 +2,7 @@
 
 import torch
 
-from saccade import ranks
+from saccade import processes
 from saccade.errors import UsageError
 
 ACCELERATORS = ("cuda", "mps", "xpu")
@@ -11,8 +11,8 @@ ACCELERATORS = ("cuda", "mps", "xpu")
 def device_named(name: str) -> torch.device:
     """auto: the accelerator of this machine, if it has one, else the CPU; cpu, cuda, cuda:1, mps, xpu."""
     device = _named(name)
-    if ranks.local() is not None and device.type != "cpu" and device.index is None:
-        device = torch.device(device.type, ranks.local())  # each process of a machine has an accelerator of its own
+    if processes.local() is not None and device.type != "cpu" and device.index is None:
+        device = torch.device(device.type, processes.local())  # each process of a machine has an accelerator of its own
         torch.accelerator.set_device_index(device.index)
     return device
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from saccade import ranks
+from saccade import processes
 from saccade.data.batches import ALL, Part
 from saccade.errors import UsageError
 from saccade.layers.feed_forward import FeedForward
@@ -40,7 +40,7 @@ class Layout:
     @classmethod
     def of(cls, config: Config) -> "Layout":
         """The layout of the processes that there are."""
-        count, tensor = ranks.size(), config.tensor_parallel
+        count, tensor = processes.size(), config.tensor_parallel
         if count % tensor:
             expected = f"a divisor of the number of processes ({count})"
             raise UsageError(f"train.tensor_parallel: expected {expected}, got {tensor}; start as many as it takes")
@@ -51,7 +51,7 @@ class Layout:
     @property
     def place(self) -> int:
         """Which of the groups this process is in."""
-        return ranks.rank() // self.tensor
+        return processes.rank() // self.tensor
 
     @property
     def part(self) -> Part:
@@ -149,12 +149,12 @@ class Parallel:
     def finite(self) -> bool:
         """Whether all parameters are, in every process."""
         own = all(bool(local(weight).isfinite().all()) for weight in self.model.parameters())
-        return own if not self.sharded else ranks.total([float(not own)]) == [0.0]
+        return own if not self.sharded else processes.total([float(not own)]) == [0.0]
 
 
 def _square(gradient: Tensor) -> Tensor:
     """The square of a gradient's norm, divided by the number of processes that hold the same part."""
-    count = ranks.size()
+    count = processes.size()
     if hasattr(gradient, "placements"):
         sizes = zip(gradient.placements, gradient.device_mesh.shape, strict=True)  # type: ignore[attr-defined]
         for placement, size in sizes:

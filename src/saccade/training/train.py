@@ -4,28 +4,22 @@ import contextlib
 import json
 import math
 import os
-import signal
-import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
-from saccade import durable_files, ranks
+from saccade import durable_files, processes
 from saccade.data.batches import BatchSource
 from saccade.data.examples import PARTS, Splits, files_of
 from saccade.data.formats.own_files import require_there
 from saccade.data.formats.python_data import FILES
-from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
-from saccade.kernels.runtime import told_of_compiling
+from saccade.errors import DataError, ShapeError, UsageError
 from saccade.lock import LOCK, locked
-from saccade.search import Config as SearchConfig
 from saccade.task import Kinds, Task
-from saccade.training import config_history, saving
 from saccade.training import fresh as renewal
 from saccade.training.allocator import keep_pages, kept_objects
 from saccade.training.bad_examples import fit_to_learn, learned
@@ -34,43 +28,13 @@ from saccade.training.config_history import CONFIG, Changes
 from saccade.training.data_notes import data_notes
 from saccade.training.devices import device_named
 from saccade.training.freezing import freeze
-from saccade.training.interrupts import Interrupted, Signals, watched
-from saccade.training.journal import Journal, resident_megabytes
-from saccade.training.memory import random_tensors, restore_random
-from saccade.training.progress import Compiling, Quiet, clock, told_if_slow
-from saccade.training.resuming import notes, reopened, require_later
+from saccade.training.progress import Quiet, told_if_slow
+from saccade.training.resuming import reopened, require_later
 from saccade.training.run import Run
-from saccade.training.settings import Settings, fitting, resolve
+from saccade.training.session import Session, Watcher
+from saccade.training.settings import Settings, fitting
 from saccade.training.starting import Start
-from saccade.training.trainer import NotFinite, Report, Trainer
-from saccade.writers.writer import Options
-
-Scores = Mapping[str, Mapping[str, float]]
-
-
-class Watcher(Protocol):
-    """Who is told how the training goes."""
-
-    def note(self, text: str) -> None: ...
-    def begin(self, step: int, steps: int) -> None: ...
-    def step(self, report: Report, entry: Mapping[str, Any] | None) -> None: ...
-    def valid(self, entry: Mapping[str, Any]) -> None: ...
-    def end(self) -> None: ...
-
-
-@dataclass
-class Standing:
-    """How the validations went: the best score so far, and how many there were since."""
-
-    best: list[float] | None = None
-    since: int = 0
-    over: bool = False
-
-    def better(self, score: list[float]) -> bool:
-        """Whether this score is the best so far."""
-        improved = all(map(math.isfinite, score)) and (self.best is None or score > self.best)
-        self.best, self.since = (score, 0) if improved else (self.best, self.since + 1)
-        return improved
+from saccade.training.trainer import Trainer
 
 
 def train(
@@ -90,11 +54,11 @@ def train(
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
     keep_pages()
-    with ranks.joined():
-        if ranks.own():  # what the first process does with the directory is not the others' business
+    with processes.joined():
+        if processes.own():  # what the first process does with the directory is not the others' business
             with kept_objects() as made:
                 _follow(settings, made, start)
-        elif ranks.restarted() and Checkpoints(renewal.resumable(path)).steps():
+        elif processes.restarted() and Checkpoints(renewal.resumable(path)).steps():
             watcher.note("started again after a failure: going on from the last checkpoint")
             _lead(path, settings, watcher, True, False, held or {}, None)
         else:
@@ -135,12 +99,12 @@ def _lead(
 
 def _follow(settings: Settings, made: Callable[[], None], start: Start | None) -> None:
     """Train as one of several processes, with what the first has prepared."""
-    told = json.loads(ranks.awaited("run"))
+    told = json.loads(processes.awaited("run"))
     run = Run(Path(told["path"]), settings).with_steps(told["steps"])
     splits, task = run.splits(), run.task()
     corpus, splits = learned(task, splits, settings.data, lambda text: None)
     checkpoint = None if told["checkpoint"] is None else run.checkpoints.load(told["checkpoint"])
-    ranks.connect(settings.train.timeout)
+    processes.connect(settings.train.timeout)
     begun = None if checkpoint else start
     sitting = _Sitting(run, Path(told["home"]), splits, {}, task, corpus, checkpoint, {}, Quiet(), begun)
     _sit(sitting, corpus.batches(settings.train), made)
@@ -234,8 +198,8 @@ def _train(
             renewal.require_room(home, set(run.files))
         step = checkpoint.step if checkpoint else None
         told = {"path": str(run.path), "home": str(home), "steps": run.settings.train.steps, "checkpoint": step}
-        ranks.announce("run", json.dumps(told))
-        ranks.connect(run.settings.train.timeout)
+        processes.announce("run", json.dumps(told))
+        processes.connect(run.settings.train.timeout)
         _sit(_Sitting(run, home, splits, fingerprint, task, corpus, checkpoint, changes, watcher, start), batches, made)
     except (DataError, UsageError, ShapeError):
         renewal.clear(run.path, set(run.files))
@@ -306,230 +270,3 @@ def _fitted(settings: Settings, splits: Splits, start: Start | None) -> Task:
     if len(splits.train) == 0:
         raise DataError("there is nothing to train on: the training data is empty")
     return Task.fit(settings, fit_to_learn(Kinds.of(settings.system), splits, settings.data), start.task if start else None)
-
-
-class Unvalidated(SaccadeError):  # noqa: N818 - reads as what it is
-    """A validation that failed; what it failed by decides the exit code."""
-
-    def __init__(self, text: str, exit_code: int, *, fix: str = "") -> None:
-        super().__init__(text, fix=fix)
-        self.exit_code = exit_code
-
-
-def _described(error: BaseException) -> tuple[str, int]:
-    """What an error says on one line, and its exit code."""
-    if isinstance(error, SaccadeError):
-        return str(error), error.exit_code
-    if isinstance(error, MemoryError):
-        return "out of memory", 1
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
-    return " ".join(f"{type(error).__name__} {error}".split()), 1
-
-
-class Session:
-    """One sitting of a run: from its first step, or from a checkpoint, to its end or its interruption."""
-
-    def __init__(
-        self,
-        run: Run,
-        home: Path,
-        splits: Splits,
-        fingerprint: Mapping[str, str],
-        task: Task,
-        trainer: Trainer,
-        watcher: Watcher,
-    ) -> None:
-        self.run, self.home, self.splits, self.data = run, home, splits, fingerprint
-        self.task, self.trainer, self.watcher = task, trainer, watcher
-        self.config = run.settings.train
-        self.standing = Standing()
-        self.owed = False  # whether the validation of this step was not finished
-        self.writes = ranks.rank() == 0
-
-    def restore(self, found: Checkpoint) -> None:
-        """Go on from this checkpoint."""
-        state = found.state
-        for line in found.passed_over:
-            self.watcher.note(f"passed over a damaged checkpoint: {line}")
-        if state["threads"] != torch.get_num_threads():
-            self.watcher.note(
-                f"the run had {state['threads']} threads, now there are {torch.get_num_threads()}: the last bits will differ"
-            )
-        if (before := state.get("ranks", 1)) != ranks.size():
-            processes = f"{before} process{'es' * (before > 1)}"
-            self.watcher.note(f"the run had {processes}, now {ranks.size()}: the same steps, but for dropout and last bits")
-        self.trainer.restore(found.tensors, state)
-        self.standing, self.owed = Standing(state["best"], state["since"]), state["owed"]
-        self.standing.over = self._waited_enough()
-        self.watcher.note(f"going on from step {found.step} ({found.path})")
-
-    def adopt(self, changes: Changes) -> None:
-        """Go on with the config as it is now, if it is another, and record that."""
-        if not self.writes:
-            return
-        recorded = config_history.in_use(self.run.path)
-        assert recorded is not None
-        if recorded.config == self.run.text == (self.run.path / CONFIG).read_text(encoding="utf-8"):
-            return
-        step, before = self.trainer.step, resolve(recorded.table).train
-        self.run = self.run.adopt(step, changes)
-        Journal(self.run.path, step, owed=self.owed).config(step, changes)
-        for line in notes(before, self.config, step, changes):
-            self.watcher.note(line)
-
-    def _waited_enough(self) -> bool:
-        return bool(self.config.patience) and self.standing.since >= self.config.patience
-
-    def go(self) -> None:
-        """Train to the end; a signal is answered after the step it came in."""
-        if (self.standing.over or self.trainer.step >= self.config.steps) and not self.owed:
-            key = "patience" if self.standing.over else "epochs" if self.config.epochs else "steps"
-            finished = f"the run in {self.home} is finished: there is nothing left to train"
-            self.watcher.note(f"{finished}; raise train.{key} to go on from step {self.trainer.step}")
-            return
-        if self.writes:
-            self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens, owed=self.owed)
-        self._introduce()
-        self.watcher.begin(self.trainer.step, self.config.steps)
-        started = time.monotonic()
-        compiling = Compiling(self.watcher.note)
-        with watched() as signals, told_of_compiling(compiling):
-            self.trainer.asked = lambda: bool(signals.number)
-            try:
-                self._carry_on(signals, compiling)
-            except NotFinite as error:
-                raise NotFinite(f"{error}; {self._healthy()}; try a lower train.learning_rate") from None
-            except RuntimeError as error:
-                signals.deaf = True  # to torchrun, which ends all once one is gone: what has happened is told first
-                raise ranks.explained(error, self.trainer.step) from error
-            finally:
-                self.watcher.end()
-        self.watcher.note(f"trained for {clock(time.monotonic() - started)}, validations and checkpoints included")
-
-    def _carry_on(self, signals: Signals, compiling: Compiling) -> None:
-        """Make up for a validation that was not finished, then step by step."""
-        if self.owed:
-            self._save(self._validate(self.trainer.step, signals))
-        steps = self.trainer.steps()
-        while not self.standing.over and (report := next(steps, None)):
-            compiling.done()
-            self._after(report, signals)
-        if self.standing.over:
-            self.watcher.note(f"stopped early at step {self.trainer.step}: {self.standing.since} validations no better")
-
-    def _healthy(self) -> str:
-        """The newest checkpoint whose own step had a finite gradient: from a later one it would only end again."""
-        checkpoints = self.run.checkpoints
-        for step in reversed(checkpoints.steps()):
-            if not checkpoints.load(step).state["skips"]:
-                return f"the last healthy checkpoint is step {step}"
-        return "there is no healthy checkpoint"
-
-    def _introduce(self) -> None:
-        count = sum(one.numel() for one in self.trainer.model.parameters())
-        config, device, threads = self.config, self.trainer.device, torch.get_num_threads()
-        size = f"{config.batch_size:,} examples" if config.batch_size else f"{config.batch_tokens:,} {self.task.reader.unit}"
-        where = f"{threads} CPU thread{'s' * (threads > 1)}" if device.type == "cpu" else str(device)
-        layout = self.trainer.parallel.layout
-        if ranks.size() > 1:
-            kind = "sharded" if config.shard else "DDP" if layout.data > 1 else "tensor parallel"
-            where = f"{ranks.size()} processes ({kind}) of {where}"
-        self.watcher.note(
-            f"{self.run.settings.system}: {count:,} parameters · {len(self.splits.train):,} training examples, "
-            f"{len(self.splits.valid):,} for validation · {config.steps:,} steps of up to {size} · {where}"
-        )
-
-    def _after(self, report: Report, signals: Signals) -> None:
-        """What is due after an update: log, validate, save, stop."""
-        last = report.step == self.config.steps
-        logged = report.skipped or last or report.step % self.config.log_every == 0
-        self._log(report, logged)
-        # Of several processes a signal counts once all know of it.
-        number = signals.number if ranks.size() == 1 else (signals.number or signal.SIGTERM) * report.stop
-        if report.skipped and self.writes:
-            self._keep_skipped()
-        validates = (last or report.step % self.config.valid_every == 0) and len(self.splits.valid) > 0
-        regular = self.config.regular(report.step)
-        if regular or number:
-            if not self.trainer.parallel.finite():
-                raise NotFinite(f"parameters are no longer finite at step {report.step}")
-            self._save(validates and self._validate(report.step, signals))
-        if regular:
-            self._take_place()
-        if number and not last:
-            raise Interrupted(f"stopped at step {report.step}, {self._kept()}", number, fix=self._way_on())
-
-    def _log(self, report: Report, logged: bool) -> None:
-        """Tell of an update; of several processes also what each says of itself."""
-        own = {"rank": ranks.rank(), "seconds": round(report.seconds, 4), "rss_mb": resident_megabytes()}
-        every = ranks.everyone(own) if logged and ranks.size() > 1 else []
-        if self.writes:
-            self.watcher.step(report, self.journal.step(report, every) if logged else None)
-
-    def _validate(self, step: int, signals: Signals) -> bool:
-        """Whether this is the best so far; if that cannot be told, for whatever reason, the step is saved first."""
-        before, random = replace(self.standing), random_tensors()
-        try:
-            options = Options(self.run.settings.search or SearchConfig())
-            with self.trainer.parallel.whole() as model:
-                scores = self.task.evaluate(model, self.splits.valid, options).scores
-            best = self.standing.better(self.task.writer.best(scores))
-            self.standing.over = self._waited_enough()
-            if self.writes:
-                self.watcher.valid(self.journal.valid(step, scores, best))
-        except BaseException as error:
-            signals.deaf = True  # to one more Ctrl-C
-            if isinstance(error, MemoryError):
-                traceback.clear_frames(error.__traceback__)  # which hold what there was no room for
-            self.standing, self.owed = before, True
-            restore_random(random)  # as if the validation had not begun: it is made once more
-            raise self._saved_all_the_same(step, error, signals) from error
-        self.owed = False
-        return best
-
-    def _saved_all_the_same(self, step: int, error: BaseException, signals: Signals) -> BaseException:
-        """Save a step whose validation failed; what to raise."""
-        message, code = _described(error)
-        try:
-            self._save(best=False)
-        except SaccadeError as trouble:
-            return Unvalidated(f"the validation of step {step} failed ({message}), and its checkpoint, too: {trouble}", code)
-        if isinstance(error, KeyboardInterrupt):
-            text = f"stopped in the validation of step {step}, {self._kept()}"
-            return Interrupted(text, signals.number or signal.SIGINT, fix=self._way_on())
-        if isinstance(error, Exception):
-            return Unvalidated(f"the validation of step {step} failed: {message}; {self._kept()}", code, fix=self._way_on())
-        return error
-
-    def _kept(self) -> str:
-        """What is said where a training ends before its time."""
-        return "checkpoint written" + ("" if self.run.path == self.home else f"; {self.home} still holds the earlier run")
-
-    def _way_on(self) -> str:
-        return f"go on with: {{go on:{self.home}}}"
-
-    def _save(self, best: bool) -> None:
-        state = {
-            **self.trainer.state(),
-            **asdict(self.standing),
-            "owed": self.owed,
-            "data": self.data,
-            "threads": torch.get_num_threads(),
-        }
-        if ranks.size() == 1:
-            self.run.checkpoints.save(self.trainer.step, self.trainer.tensors(), state, best=best)
-        else:
-            saving.save(self.run.checkpoints, self.trainer, {**state, "ranks": ranks.size()}, best=best)
-
-    def _take_place(self) -> None:
-        """Let a new run that has shown that it can train take the place of the earlier one."""
-        if self.run.path != self.home and self.writes:
-            renewal.take_place(self.home)
-            self.journal.move(self.home)
-        self.run = replace(self.run, path=self.home)
-
-    def _keep_skipped(self) -> None:
-        """What is needed to see a refused update again."""
-        facts = {**self.trainer.state(), "seed": self.config.seed, "accumulate": self.config.accumulate}
-        durable_files.write(self.run.path / f"skipped-step-{self.trainer.step}.json", json.dumps(facts, indent=2) + "\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from saccade import durable_files, ranks
+from saccade import durable_files, processes
 from saccade.errors import DataError, SaccadeError
 from saccade.training.split_tensors import local
 
@@ -30,7 +30,7 @@ def write(folder: Path, tensors: Mapping[str, Mapping[str, Tensor]]) -> list[Pat
     except CheckpointException as error:
         number, (cause, _) = next(iter(error.failures.items()))
         raise SaccadeError(f"rank {number}: cannot write its part of the checkpoint ({cause})") from None
-    files = sorted(folder.glob(f"{PREFIX}{ranks.rank() + 1:05d}-*"))
+    files = sorted(folder.glob(f"{PREFIX}{processes.rank() + 1:05d}-*"))
     for file in files:
         durable_files.sync(file)
     return files

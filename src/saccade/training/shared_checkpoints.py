@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade import ranks
+from saccade import processes
 from saccade.errors import SaccadeError
 from saccade.training.checkpoints import manifests, split_files
 from saccade.training.checkpoints.store import Checkpoints
@@ -18,7 +18,7 @@ class Unsaved(SaccadeError):  # noqa: N818 - reads as what it is
 
 def save(checkpoints: Checkpoints, trainer: Trainer, state: Mapping[str, Any], *, best: bool) -> None:
     """Store a checkpoint. Parameters that all have are written by the first process, parts by those who hold them."""
-    groups = ranks.everyone(random_tensors())[:: trainer.parallel.layout.tensor]
+    groups = processes.everyone(random_tensors())[:: trainer.parallel.layout.tensor]
     tensors = {f"random_{number}": own for number, own in enumerate(groups)}
     whole = {name: own for name, own in trainer.tensors().items() if name != "random"}
     if trainer.parallel.sharded:
@@ -28,16 +28,16 @@ def save(checkpoints: Checkpoints, trainer: Trainer, state: Mapping[str, Any], *
     writing = _Writing(whole if trainer.parallel.sharded else {})
     problem = ""
     try:
-        if ranks.rank() == 0:
+        if processes.rank() == 0:
             every = tensors if trainer.parallel.sharded else {**tensors, **whole}
             checkpoints.save(trainer.step, every, state, best=best, parts=writing.lead)
         else:
             writing.follow()
     except SaccadeError as error:
         problem = str(error)
-    if ranks.rank() == 0 and not writing.begun:
+    if processes.rank() == 0 and not writing.begun:
         writing.call_off()
-    for number, text in enumerate(ranks.everyone(problem)):
+    for number, text in enumerate(processes.everyone(problem)):
         if text:
             raise Unsaved(text if "rank " in text else f"rank {number}: {text}")
 
@@ -53,17 +53,17 @@ class _Writing:
         self.begun = True
         if self.tensors:
             folder.mkdir()
-        ranks.everyone(str(folder) if self.tensors else "")
+        processes.everyone(str(folder) if self.tensors else "")
         return self._write(folder) if self.tensors else {}
 
     def follow(self) -> None:
         """Write where the first process says."""
-        if folder := ranks.everyone("")[0]:
+        if folder := processes.everyone("")[0]:
             self._write(Path(folder))
 
     def call_off(self) -> None:
         """There is nothing to be written."""
-        ranks.everyone("")
+        processes.everyone("")
 
     def _write(self, folder: Path) -> Mapping[str, manifests.Mark]:
         own, problem = {}, ""
@@ -71,7 +71,7 @@ class _Writing:
             own = {file.name: manifests.mark(file.read_bytes()) for file in split_files.write(folder, self.tensors)}
         except (SaccadeError, OSError) as error:
             problem = str(error)
-        answers = ranks.everyone((own, problem))
+        answers = processes.everyone((own, problem))
         for number, (_, text) in enumerate(answers):
             if text:
                 raise SaccadeError(text if "rank " in text else f"rank {number}: {text}")
