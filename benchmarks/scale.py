@@ -3,9 +3,9 @@
 python benchmarks/scale.py            Multi30k de-en, GPT-2 on characters, small products; a Transformer of 60M parameters
 python benchmarks/scale.py --quick    at most a minute: GPT-2 on characters alone
 
-Every number is that of the command a user types, with `--processes 2` or without, read from its log: tokens per second after
-the first steps, in turn over several rounds; memory that a process has more than one that trains a tiny model in the same way.
-How a start grows with its data is measured by `data.py`.
+Every number is that of the command a user types, with `--processes 2` or without, read from its log: tokens per second
+after the first steps, in turn over several rounds; memory that a process has more than one that trains a tiny model in the
+same way. How a start grows with its data is measured by `data.py`.
 """
 
 import json
