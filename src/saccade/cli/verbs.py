@@ -54,15 +54,16 @@ def train(
 ) -> None:
     """Train, and say what to do next."""
     use(data_dir)
-    table, path = started(name, out, resume=resume, fresh=fresh)
-    settings, start = settled(table, words, path, resume=resume)
 
     def trained() -> Run:
+        table, path = started(name, out, resume=resume, fresh=fresh)
+        settings, start = settled(table, words, path, resume=resume)
         return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh, start=start)
 
     with processes.joined():
         run = downloads.with_data(trained, yes=yes, ask=not (quiet or machine))
     if not (quiet or machine or processes.own()):
+        path = run.path
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
         typed = Kinds.of(run.settings.system).reader.TYPED
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
