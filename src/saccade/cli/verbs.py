@@ -17,6 +17,7 @@ from saccade import data as datasets
 from saccade.cli import by_length, downloads, streams
 from saccade.config import Table
 from saccade.data.examples import PARTS, Splits
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
 from saccade.exchange.opening import load
@@ -24,7 +25,7 @@ from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search.search_config import MOST
 from saccade.task import Kinds
-from saccade.trained import TrainedModel, settled, started
+from saccade.trained import TrainedModel, settled, started, unheard
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
@@ -57,7 +58,8 @@ def train(
 
     def trained() -> Run:
         table, path = started(name, out, resume=resume, fresh=fresh)
-        settings, start = settled(table, words, path, resume=resume)
+        note = unheard if processes.own() else to_stderr  # what the first tells is enough
+        settings, start = settled(table, words, path, resume=resume, note=note)
         return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh, start=start)
 
     with processes.joined():
