@@ -34,7 +34,7 @@ class SaccadeError(Exception):
     """
 
     exit_code = 1
-    agreed = False  # of several processes: whether all raise it together, so that one tells it for all
+    agreed = False  # of several processes: whether the first tells it for this one
 
     def __init__(self, text: str = "", *, fix: str = "") -> None:
         super().__init__(text)
@@ -72,6 +72,17 @@ class InputError(DataError):
     def __init__(self, line: int, cause: SaccadeError) -> None:
         super().__init__(f"line {line}: {cause}")
         self.line, self.cause = line, cause
+
+
+def described(error: BaseException) -> tuple[str, int]:
+    """What an error says on one line, and its exit code."""
+    if isinstance(error, SaccadeError):
+        return str(error), error.exit_code
+    if isinstance(error, MemoryError):
+        return "out of memory", 1
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
+    return " ".join(f"{type(error).__name__} {error}".split()), 1
 
 
 class UnknownName(UsageError, KeyError):  # noqa: N818 - reads as what it is

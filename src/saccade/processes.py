@@ -6,19 +6,21 @@ there are several.
 
 import contextlib
 import datetime
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from saccade.errors import SaccadeError
+from saccade.errors import SaccadeError, described
 
 if TYPE_CHECKING:
     from torch.distributed.distributed_c10d import Store
 
 DAY = datetime.timedelta(days=1)
 PATIENCE = 3.0  # seconds in which a process that lives can answer
+HEARD = 1.0  # seconds in which the first process says what it knows, before another ends and torchrun with it
 
 _store: "Store | None" = None
 _connected = False
@@ -26,7 +28,11 @@ _blocks = 0  # of `joined` so far: messages of one are not taken for those of an
 
 
 class RankLost(SaccadeError):  # noqa: N818 - reads as what it is
-    """A process of the others that ended, or does not answer."""
+    """A process of the others that failed, ended, or does not answer."""
+
+    def __init__(self, text: str, exit_code: int = 1) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
 
 
 def launched() -> int:
@@ -66,7 +72,6 @@ def joined() -> Iterator[None]:
     if launched() == 1 or _store is not None:
         yield
         return
-    import torch.distributed as dist
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
@@ -75,11 +80,37 @@ def joined() -> Iterator[None]:
     _store = PrefixStore(f"saccade/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{_blocks}", store)
     try:
         yield
+    except Exception as error:
+        _part()  # so that nobody waits for this one
+        _tell(error)
+        raise
     finally:
+        _part()
         _store, _connected = None, False
-        if dist.is_initialized():
-            with contextlib.suppress(RuntimeError):  # the others may be gone
-                dist.destroy_process_group()
+
+
+def _part() -> None:
+    """End what processes compute together."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        with contextlib.suppress(RuntimeError):  # the others may be gone
+            dist.destroy_process_group()
+
+
+def _tell(error: Exception) -> None:
+    """Let the others know what this process fails by. What the first fails by, too, or tells of this one, it alone tells."""
+    assert _store is not None
+    text, _ = described(error)
+    failure = json.dumps(described(error))
+    with contextlib.suppress(RuntimeError):  # the store may be gone, or the first process silent
+        _store.set(f"failed/{own()}", failure)
+        _store.set(f"ready/{own()}", failure)
+        if own():
+            _store.wait(["failed/0"], datetime.timedelta(seconds=2 * PATIENCE))
+            if text in json.loads(_store.get("failed/0"))[0]:
+                error.agreed = True  # type: ignore[attr-defined]
+                time.sleep(HEARD)
 
 
 def connect(timeout: float) -> None:
@@ -89,6 +120,11 @@ def connect(timeout: float) -> None:
         return
     import torch.distributed as dist
 
+    _store.set(f"ready/{own()}", "")
+    for one in range(launched()):
+        if failure := awaited(f"ready/{one}"):
+            text, code = json.loads(failure)
+            raise RankLost(f"rank {one} could not start: {text}", code)
     limit = datetime.timedelta(seconds=timeout)
     dist.init_process_group(store=_store, rank=own(), world_size=launched(), timeout=limit)
     _connected = True
@@ -149,24 +185,31 @@ def explained(error: Exception, step: int) -> Exception:
     """What a call that all make has failed by: the ranks that do not answer any more, or the error itself.
 
     Whoever meets such an error says that it lives; who has not said so after a while is lost. A process that fails by an
-    error of its own tells that error, and says nothing.
+    error of its own has left that behind.
     """
     if _store is None or not _of_others(error):
         return error
     living: list[int] = []
+    failures: dict[int, str] = {}
     try:
         _store.set(f"living/{step}/{rank()}", "")
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and len(living) < size():
+        while time.monotonic() < deadline and len(living) + len(failures) < size():
             time.sleep(0.1)
             living = [one for one in range(size()) if _store.check([f"living/{step}/{one}"])]
-    except Exception:  # the store is gone with the process that held it
-        living = [rank()]
+            failures = {one: _failure(_store, one) for one in range(size()) if _store.check([f"failed/{one}"])}
+    except RuntimeError:  # the store is gone with the process that held it
+        living = living or [rank()]
+    if failures:
+        return RankLost("; ".join(f"rank {one} failed at step {step}: {text}" for one, text in failures.items()))
     lost = [str(one) for one in range(size()) if one not in living]
     if not lost:
         return RankLost(f"the processes lost touch with each other at step {step} ({_first_line(error)})")
-    which = f"rank{'s' * (len(lost) > 1)} {', '.join(lost)} of {size()}"
-    return RankLost(f"{which} ended or did not answer at step {step}; rank {rank()} ends, too")
+    return RankLost(f"rank{'s' * (len(lost) > 1)} {', '.join(lost)} of {size()} ended or did not answer at step {step}")
+
+
+def _failure(store: "Store", one: int) -> str:
+    return str(json.loads(store.get(f"failed/{one}"))[0])
 
 
 def _of_others(error: Exception) -> bool:

@@ -299,12 +299,12 @@ def train(
         settings["data"], held = kept(data, Kinds.of(str(table.get("system"))).own)
     words = [word for key, value in settings.items() for word in _words(key, value)]
     words += [] if start is None else [f"{START}={start}"]
-    resolved, begun = settled(table, words, place, resume=resume, note=to_stderr if not quiet else _unheard)
+    resolved, begun = settled(table, words, place, resume=resume, note=to_stderr if not quiet else unheard)
     run = train_run(place, resolved, watcher(quiet=quiet), resume=resume, fresh=fresh, held=held, start=begun)
     return TrainedModel(run)
 
 
-def _unheard(text: str) -> None:
+def unheard(text: str) -> None:
     """Nobody is told."""
 
 

@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+WORKER = ROOT / "tests" / "training" / "many_worker.py"
 ENDS = 120.0  # seconds after which a test gives up
+
+
+def environment() -> dict[str, str]:
+    """That of processes which import this source and these tests."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
 
 
 def torchrun(*command: str, processes: int = 2, options: Sequence[str] = ()) -> subprocess.Popen[str]:
     """So many processes of a Python module or file."""
-    settings = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
+    settings = environment()
     words = ["--standalone", "--nproc-per-node", str(processes), *options, *command]
     return subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", *words],
@@ -31,10 +37,20 @@ def trained(folder: Path, jobs: Sequence[Mapping[str, Any]], processes: int = 2)
     """Let several processes train these; of each job what each process raised."""
     file = folder / f"jobs-{len(list(folder.glob('jobs-*.json')))}.json"
     file.write_text(json.dumps(jobs))
-    running = torchrun(str(ROOT / "tests" / "training" / "many_worker.py"), str(file), processes=processes)
+    running = torchrun(str(WORKER), str(file), processes=processes)
     said, _ = running.communicate(timeout=ENDS)
     assert running.returncode == 0, said
     return [[Path(f"{file}.{number}.{rank}").read_text() for rank in range(processes)] for number in range(len(jobs))]
+
+
+def killed(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """The same, each job by two processes of its own, of which one may be killed: that one and the other answer "killed"."""
+    file = folder / "killed.json"
+    file.write_text(json.dumps(jobs))
+    command = [sys.executable, str(WORKER), str(file), "--kill"]
+    subprocess.run(command, env={**environment(), "SACCADE_KERNELS": "off"}, cwd=ROOT, check=True, timeout=ENDS)
+    places = [[Path(f"{file}.{number}.{rank}") for rank in (0, 1)] for number in range(len(jobs))]
+    return [[place.read_text() if place.exists() else "killed" for place in both] for both in places]
 
 
 def losses(run: Path) -> list[float]:

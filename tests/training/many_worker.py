@@ -1,19 +1,31 @@
-"""What one of several processes does in a test: the trainings of a list, one after the other. Started by torchrun."""
+"""What one of several processes does in a test: the trainings of a list, one after the other.
 
+Started by torchrun, or, with --kill, by itself: then each training has processes of its own, which may be killed.
+"""
+
+import importlib
 import json
 import os
 import resource
 import signal
+import socket
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from saccade import processes
+from saccade.cli.main import run
 from saccade.errors import SaccadeError
+from saccade.trained import settled
 from saccade.training.progress import Quiet
+from saccade.training.run import Run
 from saccade.training.settings import resolve
 from saccade.training.train import train
 from tests.training.runs import StopAt
+
+COUNT = 2  # processes of a training that may be killed
 
 
 def main(file: str) -> None:
@@ -26,18 +38,89 @@ def main(file: str) -> None:
 def attempt(job: dict[str, Any]) -> str:
     """One training; what it raised, on one line."""
     watcher = StopAt(job["stop_at"]) if "stop_at" in job else Quiet()
+    if "command" in job:
+        return answered(job)
     if job.get("full_disk") == processes.own():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["bytes"], resource.RLIM_INFINITY))
+    if job.get("lost_data") == processes.own():
+        job["table"]["data"]["train_size"] += 1
     try:
-        train(Path(job["out"]), resolve(job["table"]), watcher, resume=job.get("resume", False))
+        with processes.joined():
+            settings, start = settled(job["table"], [], Path(job["out"]), resume=job.get("resume", False))
+            if start and job.get("other_start") == processes.own():
+                start = replace(start, tensors={name: tensor + 1 for name, tensor in start.tensors.items()})
+            train(Path(job["out"]), settings, watcher, resume=job.get("resume", False), start=start)
     except SaccadeError as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {'(told by rank 0) ' * error.agreed}{error}"
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return ""
 
 
+def answered(job: dict[str, Any]) -> str:
+    """What a command prints, with its exit code where that is not 0."""
+    kept, place = os.dup(1), Path(f"{job['out']}.{processes.own()}")
+    with place.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        code = run(job["command"])
+        sys.stdout.flush()
+    os.dup2(kept, 1)
+    return f"exit {code}" * (code != 0) + place.read_text()
+
+
+def main_of_killed(file: str) -> None:
+    """The same, but the processes of each job end with it; a job's `kill` says where one of them ends."""
+    jobs = json.loads(Path(file).read_text())
+    Run(Path(jobs[0]["out"]), resolve(jobs[0]["table"])).splits()  # what is remembered of it need not be computed anew
+    for number, job in enumerate(jobs):
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = free.getsockname()[1]
+        children = [forked(job, f"{file}.{number}.{rank}", rank, port) for rank in range(COUNT)]
+        while children:
+            child, status = os.wait()
+            children.remove(child)
+            if os.WIFSIGNALED(status):  # torchrun would end the others; here they need not even say a thing
+                for other in children:
+                    os.kill(other, signal.SIGKILL)
+
+
+def forked(job: dict[str, Any], answer: str, rank: int, port: int) -> int:
+    """A process of this rank that trains this job."""
+    child = os.fork()
+    if child:
+        return child
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(COUNT)}
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    if (kill := job.get("kill")) and kill["rank"] == rank:
+        arm(kill["call"], kill["number"])
+    Path(answer).write_text(attempt(job))
+    os._exit(0)
+
+
+def arm(call: str, number: int) -> None:
+    """Let this process be killed where a function, `module:name`, is called for the so-manieth time."""
+    module, _, path = call.partition(":")
+    *owners, name = path.split(".")
+    owner = importlib.import_module(module)
+    for one in owners:
+        owner = getattr(owner, one)
+    function: Callable[..., Any] = getattr(owner, name)
+    left = [number]
+
+    def deadly(*given: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*given, **options)
+
+    setattr(owner, name, deadly)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    if "--kill" in sys.argv:
+        main_of_killed(sys.argv[1])
+    else:
+        main(sys.argv[1])
     os._exit(0)  # nothing that waits for the others

@@ -9,7 +9,11 @@ import pytest
 import torch
 from torch import nn
 
+import saccade
+from saccade import processes
+from saccade.cli.main import run as run_command
 from saccade.errors import UsageError
+from saccade.trained import settled
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.parallel import Layout, Parallel, blocks, recompute
 from saccade.training.progress import Quiet
@@ -19,7 +23,7 @@ from saccade.training.train import train
 from saccade.training.train_config import Config
 from tests.systems import samples
 from tests.training import small
-from tests.training.many import losses, trained
+from tests.training.many import killed, losses, trained
 from tests.training.runs import contents, tiny_transformer
 
 STEPS = {"steps": 20, "valid_every": 10, "save_every": 10, "learning_rate": 1e-3, "log_every": 1}
@@ -37,6 +41,7 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
     "continuations": small.windows,
     "texts": lambda folder: tiny_transformer(),
 }
+SPLIT = ("texts", "continuations")  # whose model can be split by tensor parallelism
 LAYOUTS: dict[str, dict[str, Any]] = {"ddp": {}, "sharded": {"shard": True}, "tensor": {"tensor_parallel": 2}}
 
 
@@ -57,22 +62,84 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir()
         settings = make(folder / name)
         train(folder / f"{name}-alone", resolve(table(settings)), Quiet())
-        ways = LAYOUTS if name in ("texts", "continuations") else {"ddp": {}}
+        ways = LAYOUTS if name in SPLIT else {"ddp": {}}
         jobs += [{"out": str(folder / f"{name}-{way}"), "table": table(settings, **keys)} for way, keys in ways.items()]
+    jobs += begun(folder)
     for answers in trained(folder, jobs):
         assert answers == ["", ""]
     return folder
 
 
+def begun(folder: Path) -> list[dict[str, Any]]:
+    """Trainings that begin with another, with some of its parameters frozen and lower layers slower."""
+    keys = {"freeze": "*.key_map.*, encoder.0.*", "layer_decay": 0.5}
+    made = {name: {**table(tiny_transformer(), **keys, **way)} for name, way in {"alone": {}, **LAYOUTS}.items()}
+    for one in made.values():
+        one["start"] = str(folder / "texts-alone")
+    settings, start = settled(made["alone"], [], folder / "begun-alone", resume=False)
+    train(folder / "begun-alone", settings, Quiet(), start=start)
+    return [{"out": str(folder / f"begun-{way}"), "table": made[way], "other_start": 1} for way in LAYOUTS]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", KINDS)
 def test_two_processes_make_the_steps_of_one(runs: Path, name: str) -> None:
-    ways = LAYOUTS if name in ("texts", "continuations") else ["ddp"]
+    ways = LAYOUTS if name in SPLIT else ["ddp"]
     alone = losses(runs / f"{name}-alone")
     for way in ways:
         together = losses(runs / f"{name}-{way}")
         assert len(together) == len(alone) == STEPS["steps"]
         assert together == pytest.approx(alone, rel=1e-6, abs=1e-6), way
+        assert valid(runs / f"{name}-{way}") == pytest.approx(valid(runs / f"{name}-alone"), rel=1e-5, abs=1e-5), way
+
+
+def valid(run: Path) -> list[float]:
+    """The scores of the validations, which also see the running means of batch norms."""
+    lines = map(json.loads, (run / "log.jsonl").read_text().splitlines())
+    return [score for line in lines if line["event"] == "valid" for score in line["scores"]["all"].values()]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", LAYOUTS)
+def test_two_processes_go_on_with_what_the_first_has_begun_with(runs: Path, way: str) -> None:
+    """The second was given other parameters; what is frozen stays as it was."""
+    assert losses(runs / f"begun-{way}") == pytest.approx(losses(runs / "begun-alone"), rel=1e-6, abs=1e-6)
+    before = saccade.load(runs / "texts-alone").module.state_dict()
+    last, alone = (
+        saccade.load(runs / name, checkpoint="last").module.state_dict() for name in (f"begun-{way}", "begun-alone")
+    )
+    kept = {name for name in before if torch.equal(last[name], before[name])}
+    assert kept == {name for name in before if "key_map" in name or name.startswith("encoder.0.")}
+    assert all(torch.allclose(last[name], alone[name], atol=1e-5) for name in before)
+
+
+@pytest.mark.long
+def test_one_process_predicts_and_evaluates_what_two_have_written(runs: Path) -> None:
+    model = saccade.load(runs / "texts-sharded", checkpoint="last")
+    alone = saccade.load(runs / "texts-alone", checkpoint="last")
+    texts = [example.input for example in alone.run.splits().test[:5]]
+    assert [one.text for one in model.predict(texts)] == [one.text for one in alone.predict(texts)]
+    scores = [one.evaluate(split="test")["all"]["loss"] for one in (model, alone)]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-5)
+
+
+@pytest.mark.long
+def test_lines_are_shared_out_and_keep_their_order(runs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = str(runs / "texts-sharded")
+    texts = [example.input for example in Run.open(Path(run)).splits().test[:6]]
+    (tmp_path / "lines.txt").write_text("".join(f"{line}\n" for line in [*texts[:2], "", *texts[2:]]))
+    commands = [["predict", run, str(tmp_path / "lines.txt"), "--scores"], ["evaluate", run, "--json", "--split", "test"]]
+    alone = []
+    for command in commands:
+        assert run_command(command) == 0
+        alone.append(capfd.readouterr().out)
+    jobs = [{"out": str(tmp_path / f"said-{number}"), "command": command} for number, command in enumerate(commands)]
+    predicted, evaluated = trained(tmp_path, jobs)
+    assert predicted == [alone[0], ""]
+    assert len(alone[0].splitlines()) == 7
+    assert evaluated[1] == ""
+    own, together = json.loads(alone[1])["scores"]["all"], json.loads(evaluated[0])["scores"]["all"]
+    assert together == pytest.approx(own, rel=1e-5)
 
 
 @pytest.mark.long
@@ -104,24 +171,34 @@ def test_a_damaged_part_is_found(runs: Path) -> None:
         part.write_bytes(whole)
 
 
+KILLS = [
+    {"rank": 0, "call": "saccade.training.trainer:Trainer._move", "number": 2},  # before the first checkpoint
+    {"rank": 1, "call": "saccade.training.trainer:Trainer._backward", "number": 6},
+    {"rank": 1, "call": "saccade.task:Task.evaluate", "number": 1},  # in a validation
+    {"rank": 0, "call": "saccade.durable_files:replace", "number": 2},  # a checkpoint is there, and not yet named
+    {"rank": 1, "call": "saccade.training.shared_checkpoints:random_tensors", "number": 2},  # a save begins
+    {"rank": 0, "call": "saccade.durable_files:create", "number": 1},  # a save is half made
+]
+
+
 @pytest.mark.long
 def test_resumed_is_uninterrupted_bit_for_bit(tmp_path: Path) -> None:
+    """Killed at six points, one after the other, and interrupted at a seventh."""
     jobs: list[dict[str, Any]] = []
-    points: dict[str, tuple[int, ...]] = {"ddp": (1, 4, 5, 8, 11, 12), "sharded": (6, 11)}
-    for way, stops in points.items():
+    for way in ("ddp", "sharded"):
         chance = json.loads(json.dumps(tiny_transformer().table()))
         chance["train"] |= LAYOUTS[way]
         jobs.append({"out": str(tmp_path / way), "table": chance})
-        for stop in stops:
-            out = {"out": str(tmp_path / f"{way}-{stop}"), "table": chance}
-            jobs += [{**out, "stop_at": stop}, {**out, "resume": True}]
-    answers = trained(tmp_path, jobs)
-    assert all("Interrupted" in one for job, both in zip(jobs, answers, strict=True) for one in both if "stop_at" in job)
-    assert not any(one for job, both in zip(jobs, answers, strict=True) for one in both if "stop_at" not in job)
-    for way, stops in points.items():
-        expected = _timeless(tmp_path / way)
-        for stop in stops:
-            assert _timeless(tmp_path / f"{way}-{stop}") == expected, (way, stop)
+        out = {"out": str(tmp_path / f"{way}-killed"), "table": chance}
+        jobs += [{**out, "resume": number > 0, "kill": point} for number, point in enumerate(KILLS)]
+        jobs += [{**out, "resume": True, "stop_at": 11}, {**out, "resume": True}]
+    for job, both in zip(jobs, killed(tmp_path, jobs), strict=True):
+        if "kill" in job:
+            assert both == ["killed", "killed"], job["kill"]
+        else:
+            assert [one.split(":")[0] for one in both] == ["Interrupted" if "stop_at" in job else ""] * 2, both
+    for way in ("ddp", "sharded"):
+        assert _timeless(tmp_path / f"{way}-killed") == _timeless(tmp_path / way), way
 
 
 def _timeless(run: Path) -> dict[str, str]:
@@ -188,3 +265,22 @@ def test_alone_the_model_is_called_itself() -> None:
     with torch.no_grad():
         model.get_parameter("output.weight")[0, 0] = float("nan")
     assert not parallel.finite()
+
+
+def test_each_process_draws_its_own_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same one every time; those who split a model draw the same."""
+    parallel = Parallel(samples.model("transformer"), Config())
+
+    def drawn(rank: int, layout: Layout) -> list[float]:
+        monkeypatch.setattr(processes, "rank", lambda: rank)
+        torch.manual_seed(3)
+        parallel.layout = layout
+        parallel.seed(3)
+        return torch.rand(4).tolist()
+
+    apart = [drawn(rank, Layout(4, 1)) for rank in (0, 1, 2, 3, 0, 1, 2, 3)]
+    assert apart[:4] == apart[4:]
+    assert len({tuple(one) for one in apart}) == 4
+    assert apart[0] == torch.rand(4, generator=torch.Generator().manual_seed(3)).tolist()  # as alone
+    split = [drawn(rank, Layout(2, 2)) for rank in range(4)]
+    assert split[0] == split[1] != split[2] == split[3]

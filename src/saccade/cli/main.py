@@ -51,11 +51,10 @@ def run(words: list[str], *, debug: bool = False) -> int:
         if debug:
             raise
         text, code = _worded(error)
-        # What all of several processes raise is told by the first.
-        return code if processes.own() and getattr(error, "agreed", False) else complain(text, code)
+        return code if getattr(error, "agreed", False) else complain(text, code)
     # Help and the like come back as an exit code, verbs as None.
     code = answer if isinstance(answer, int) else 0
-    return complain("interrupted", code) if code == 130 else code
+    return complain("interrupted", code) if code == 130 and not processes.own() else code
 
 
 def complain(text: str, code: int) -> int:

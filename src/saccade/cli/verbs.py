@@ -17,6 +17,7 @@ from saccade import data as datasets
 from saccade.cli import by_length, downloads, streams
 from saccade.config import Table
 from saccade.data.examples import PARTS, Splits
+from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
 from saccade.exchange.opening import load
@@ -24,7 +25,7 @@ from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import Linear, at_rest
 from saccade.search.search_config import MOST
 from saccade.task import Kinds
-from saccade.trained import TrainedModel, settled, started
+from saccade.trained import TrainedModel, settled, started, unheard
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
@@ -54,15 +55,17 @@ def train(
 ) -> None:
     """Train, and say what to do next."""
     use(data_dir)
-    table, path = started(name, out, resume=resume, fresh=fresh)
-    settings, start = settled(table, words, path, resume=resume)
 
     def trained() -> Run:
+        table, path = started(name, out, resume=resume, fresh=fresh)
+        note = unheard if processes.own() else to_stderr  # what the first tells is enough
+        settings, start = settled(table, words, path, resume=resume, note=note)
         return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh, start=start)
 
     with processes.joined():
         run = downloads.with_data(trained, yes=yes, ask=not (quiet or machine))
     if not (quiet or machine or processes.own()):
+        path = run.path
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
         typed = Kinds.of(run.settings.system).reader.TYPED
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test

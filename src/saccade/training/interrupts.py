@@ -2,12 +2,16 @@
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+from saccade import processes
 from saccade.errors import SaccadeError
+
+ECHO = 5.0  # seconds in which torchrun passes on a signal that its processes have got already, as those of a terminal
 
 
 @dataclass
@@ -15,14 +19,14 @@ class Signals:
     """The signal that asked for the end, if one did."""
 
     number: int = 0
+    since: float = 0.0
+    """When it came."""
     deaf: bool = False
     """Whether further ones are passed over, because a checkpoint is being written that is the last chance."""
 
 
 class Interrupted(SaccadeError):  # noqa: N818 - reads as what it is
     """Somebody asked for the end: 130 for Ctrl-C, 143 for a polite kill."""
-
-    agreed = True
 
     def __init__(self, text: str, number: int, *, fix: str = "") -> None:
         super().__init__(text, fix=fix)
@@ -44,11 +48,12 @@ def watched() -> Iterator[Signals]:
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        if seen.deaf:
+        echo = processes.launched() > 1 and time.monotonic() - seen.since < ECHO
+        if seen.deaf or (seen.number and echo):
             return
         if seen.number:
             raise KeyboardInterrupt
-        seen.number = number
+        seen.number, seen.since = number, time.monotonic()
 
     before = {number: signal.signal(number, note) for number in _numbers()}
     try:

@@ -84,6 +84,9 @@ class Parallel:
             return model
         from torch.distributed.device_mesh import init_device_mesh
 
+        with torch.no_grad():
+            for tensor in model.state_dict().values():  # which may have come from files of different machines
+                torch.distributed.broadcast(tensor, 0)
         mesh = init_device_mesh(self.device.type, (layout.data, layout.tensor), mesh_dim_names=(DATA, TENSOR))
         if layout.data > 1:
             from saccade.layers.shared_batch_norm import shared_norms

@@ -14,7 +14,7 @@ import torch
 
 from saccade import durable_files, processes
 from saccade.data.examples import Splits
-from saccade.errors import SaccadeError
+from saccade.errors import SaccadeError, described
 from saccade.kernels.runtime import told_of_compiling
 from saccade.search import Config as SearchConfig
 from saccade.task import Task
@@ -66,17 +66,6 @@ class Unvalidated(SaccadeError):  # noqa: N818 - reads as what it is
     def __init__(self, text: str, exit_code: int, *, fix: str = "") -> None:
         super().__init__(text, fix=fix)
         self.exit_code = exit_code
-
-
-def _described(error: BaseException) -> tuple[str, int]:
-    """What an error says on one line, and its exit code."""
-    if isinstance(error, SaccadeError):
-        return str(error), error.exit_code
-    if isinstance(error, MemoryError):
-        return "out of memory", 1
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
-    return " ".join(f"{type(error).__name__} {error}".split()), 1
 
 
 class Session:
@@ -242,7 +231,7 @@ class Session:
 
     def _saved_all_the_same(self, step: int, error: BaseException, signals: Signals) -> BaseException:
         """Save a step whose validation failed; what to raise."""
-        message, code = _described(error)
+        message, code = described(error)
         try:
             self._save(best=False)
         except SaccadeError as trouble:

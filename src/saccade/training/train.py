@@ -102,6 +102,7 @@ def _follow(settings: Settings, made: Callable[[], None], start: Start | None) -
     told = json.loads(processes.awaited("run"))
     run = Run(Path(told["path"]), settings).with_steps(told["steps"])
     splits, task = run.splits(), run.task()
+    _require_same_data(f"rank {processes.own()}", splits, told["data"], splits.fingerprint())
     corpus, splits = learned(task, splits, settings.data, lambda text: None)
     checkpoint = None if told["checkpoint"] is None else run.checkpoints.load(told["checkpoint"])
     processes.connect(settings.train.timeout)
@@ -183,7 +184,7 @@ def _train(
         splits = run.splits()
     fingerprint = splits.fingerprint()
     if checkpoint:
-        _require_same_data(home, splits, checkpoint.state["data"], fingerprint)
+        _require_same_data(str(home), splits, checkpoint.state["data"], fingerprint)
     task = run.task() if checkpoint else _fitted(run.settings, splits, start)
     try:
         corpus, splits = learned(task, splits, run.settings.data, watcher.note)
@@ -197,8 +198,8 @@ def _train(
         if run.path != home:
             renewal.require_room(home, set(run.files))
         step = checkpoint.step if checkpoint else None
-        told = {"path": str(run.path), "home": str(home), "steps": run.settings.train.steps, "checkpoint": step}
-        processes.announce("run", json.dumps(told))
+        facts = {"path": str(run.path), "home": str(home), "steps": run.settings.train.steps}
+        processes.announce("run", json.dumps({**facts, "checkpoint": step, "data": fingerprint}))
         processes.connect(run.settings.train.timeout)
         _sit(_Sitting(run, home, splits, fingerprint, task, corpus, checkpoint, changes, watcher, start), batches, made)
     except (DataError, UsageError, ShapeError):
@@ -255,11 +256,11 @@ def _named(settings: Settings) -> str:
     return next(iter(own), settings.dataset)
 
 
-def _require_same_data(home: Path, splits: Splits, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+def _require_same_data(where: str, splits: Splits, before: Mapping[str, str], now: Mapping[str, str]) -> None:
     if parts := [part for part in PARTS if before[part] != now[part]]:
         others = f", the {' and '.join(PARTS[part] for part in parts[1:])} data, too" if parts[1:] else ""
-        where = f" ({files})" if (files := files_of(getattr(splits, parts[0]))) else ""
-        what = f"{home}: the {PARTS[parts[0]]} data{where} has changed{others}"
+        place = f" ({files})" if (files := files_of(getattr(splits, parts[0]))) else ""
+        what = f"{where}: the {PARTS[parts[0]]} data{place} has changed{others}"
         raise DataError(what, fix="bring it back, or use another {out}")
 
 

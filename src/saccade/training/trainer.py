@@ -49,8 +49,6 @@ class Report:
 class NotFinite(SaccadeError):  # noqa: N818 - reads as what it is
     """Gradients that are not numbers, again and again: the run is ended before its weights are spoiled."""
 
-    agreed = True
-
 
 def parameter_groups(model: nn.Module, config: Config) -> list[dict[str, Any]]:
     """The parameters that are trained: those that decay, those that do not; with layer_decay, by their share of the rate."""
