@@ -23,12 +23,13 @@ from saccade.training import fresh as renewal
 from saccade.training.checkpoints.store import Checkpoint
 from saccade.training.config_history import CONFIG, Changes
 from saccade.training.interrupts import Interrupted, Signals, watched
-from saccade.training.journal import Journal, resident_megabytes
+from saccade.training.journal import Journal, memory_in_use
 from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import Compiling, clock
 from saccade.training.resuming import notes
 from saccade.training.run import Run
 from saccade.training.settings import resolve
+from saccade.training.throughput import most_tokens
 from saccade.training.trainer import NotFinite, Report, Trainer
 from saccade.writers.writer import Options
 
@@ -141,7 +142,10 @@ class Session:
             self.watcher.note(f"{finished}; raise train.{key} to go on from step {self.trainer.step}")
             return
         if self.writes:
-            self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens, owed=self.owed)
+            most = most_tokens(self.task, self.trainer.model, self.config, self.trainer.device)
+            step, tokens, device = self.trainer.step, self.trainer.tokens, self.trainer.device
+            most = most and most * processes.size()
+            self.journal = Journal(self.run.path, step, tokens, owed=self.owed, most=most, device=device)
         self._introduce()
         self.watcher.begin(self.trainer.step, self.config.steps)
         started = time.monotonic()
@@ -214,10 +218,14 @@ class Session:
 
     def _log(self, report: Report, logged: bool) -> None:
         """Tell of an update; of several processes also what each says of itself."""
-        own = {"rank": processes.rank(), "seconds": round(report.seconds, 4), "rss_mb": resident_megabytes()}
-        every = processes.everyone(own) if logged and processes.size() > 1 else []
+        every = processes.everyone(self._own(report)) if logged and processes.size() > 1 else []
         if self.writes:
             self.watcher.step(report, self.journal.step(report, every) if logged else None)
+
+    def _own(self, report: Report) -> dict[str, float]:
+        """What one of several processes says of itself."""
+        seconds = {"rank": processes.rank(), "seconds": round(report.seconds, 4)}
+        return {**seconds, **memory_in_use(self.trainer.device)}
 
     def _validate(self, step: int, signals: Signals) -> bool:
         """Whether this is the best so far; if that cannot be told, for whatever reason, the step is saved first."""
