@@ -1,4 +1,4 @@
-"""The share of a device's peak: parameters are counted once, tables that are looked up in are not, peaks are the device's."""
+"""The share of a peak: parameters count once, tables that are only looked up in do not, peaks are those of the device."""
 
 from pathlib import Path
 from typing import Any

@@ -2,9 +2,10 @@
 
 import json
 import math
+import os
 import resource
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +17,50 @@ if TYPE_CHECKING:  # so that a log is read without torch
     from saccade.training.config_history import Changes
     from saccade.training.trainer import Report
 
+BLOCK = 2**16  # bytes that are read at once from the end of a log
+
 
 def entries(path: Path) -> list[dict[str, Any]]:
     """Whole lines of a log only: a kill may have cut the last one."""
     whole = []
     for line in path.read_bytes().splitlines() if path.exists() else []:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            break
-        if not isinstance(entry, dict) or not isinstance(entry.get("step"), int):
+        if (entry := _whole(line)) is None:
             break
         whole.append(entry)
     return whole
+
+
+def backward(path: Path) -> Iterator[dict[str, Any]]:
+    """Whole lines of a log, the last first, read no farther than they are asked for."""
+    rest = b""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(0, end - BLOCK)
+            file.seek(start)
+            lines = (file.read(end - start) + rest).split(b"\n")
+            end, rest = start, lines[0] if start else b""
+            for line in reversed(lines[1:] if start else lines):
+                if (entry := _whole(line)) is not None:
+                    yield entry
+
+
+def seconds_of(lines: Iterable[Mapping[str, Any]]) -> list[float]:
+    """How long the updates took that lead to each line of a log, pauses left out: its tokens, at the pace of that line."""
+    seconds, before = [], 0
+    for line in lines:
+        if "tokens_per_second" in line:
+            seconds.append((line["tokens"] - before) / max(line["tokens_per_second"], 1))
+            before = line["tokens"]
+    return seconds
+
+
+def _whole(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and isinstance(entry.get("step"), int) else None
 
 
 class Journal:

@@ -110,7 +110,7 @@ class Machine(Quiet):
 
 
 @dataclass(frozen=True)
-class Moment:
+class PaceMark:
     """Where a training was at some moment; of the start of a sitting the tokens are not known."""
 
     step: int
@@ -119,12 +119,12 @@ class Moment:
     examples: int = 0
 
     @classmethod
-    def of(cls, report: Report) -> "Moment":
+    def of(cls, report: Report) -> "PaceMark":
         """Now, after this update."""
         return cls(report.step, time.monotonic(), report.tokens, report.examples)
 
 
-def pace(before: Moment, now: Moment) -> str:
+def pace(before: PaceMark, now: PaceMark) -> str:
     """Tokens a second, or examples where each is one prediction."""
     if before.tokens is None or now.tokens is None:
         return ""
@@ -138,7 +138,7 @@ class Lines(Quiet):
 
     def __init__(self) -> None:
         self.steps, self.spoke = 0, 0.0
-        self.last = Moment(0, 0.0)  # the line before, from which the pace is told
+        self.last = PaceMark(0, 0.0)  # the line before, from which the pace is told
 
     def note(self, text: str) -> None:
         """At once."""
@@ -146,7 +146,7 @@ class Lines(Quiet):
 
     def begin(self, step: int, steps: int) -> None:
         """Remember where it starts and how far it goes."""
-        self.steps, self.last = steps, Moment(step, time.monotonic())
+        self.steps, self.last = steps, PaceMark(step, time.monotonic())
 
     def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
         """If the last line is a while ago."""
@@ -162,7 +162,7 @@ class Lines(Quiet):
     def _pace(self, report: Report) -> str:
         """How fast it is and how long the rest will take, since the line before, once there is a pace: the first steps,
         which compile kernels, would tell a wrong one."""
-        before, now = self.last, Moment.of(report)
+        before, now = self.last, PaceMark.of(report)
         self.last = now
         if now.step - before.step < 2:
             return ""
@@ -198,7 +198,7 @@ class Bar(Lines):
     def begin(self, step: int, steps: int) -> None:
         """Draw it."""
         self.task = self.bar.add_task("training", total=steps, completed=step, loss="…", pace="")
-        self.last = Moment(step, time.monotonic())
+        self.last = PaceMark(step, time.monotonic())
         self.bar.start()
 
     def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
@@ -207,7 +207,7 @@ class Bar(Lines):
             self.note(f"step {report.step}: the gradient is not finite; no update")
         self.bar.update(self.task, completed=report.step, loss=f"{report.loss:.4f}{_metrics(report)}")
         if time.monotonic() - self.last.seconds >= REFRESHED:
-            before, self.last = self.last, Moment.of(report)
+            before, self.last = self.last, PaceMark.of(report)
             self.bar.update(self.task, pace=pace(before, self.last))
 
     def end(self) -> None:

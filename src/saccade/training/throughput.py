@@ -11,6 +11,7 @@ from functools import cache
 import torch
 from torch import nn
 
+from saccade import processes
 from saccade.errors import UsageError
 from saccade.task import Task
 from saccade.training.precision import DTYPES, chosen
@@ -73,7 +74,7 @@ def peak_of(device: torch.device, config: Config) -> float | None:
 
 
 def most_tokens(task: Task, model: nn.Module, config: Config, device: torch.device) -> float | None:
-    """Tokens a second that this device could train at its peak; None where that is not known.
+    """Tokens a second that all processes together could train at the peak of their devices; None where that is not known.
 
     It is known of systems that read and write texts: elsewhere a parameter is used many times for each prediction.
     """
@@ -81,4 +82,4 @@ def most_tokens(task: Task, model: nn.Module, config: Config, device: torch.devi
     if config.measure_peak and not texts:
         raise UsageError("train.measure_peak: has no effect, operations are known of systems that write texts; leave it out")
     peak = peak_of(device, config) if texts else None
-    return None if peak is None else peak / (6 * multiplied(model))
+    return None if peak is None else peak * processes.size() / (6 * multiplied(model))
