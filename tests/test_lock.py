@@ -11,7 +11,7 @@ import pytest
 
 from saccade import lock
 from saccade.errors import SaccadeError, UsageError
-from saccade.lock import locked
+from saccade.lock import is_held, locked
 from tests.training.checkpoints.saves import end, start
 
 pytestmark = [
@@ -170,3 +170,22 @@ def test_place_that_cannot_be_locked(tmp_path: Path) -> None:
     (tmp_path / "run" / ".lock").mkdir(parents=True)
     with pytest.raises(SaccadeError, match=r"^cannot lock "), locked(tmp_path / "run"):
         pass
+
+
+def test_whether_it_is_held_is_seen_without_holding_it(tmp_path: Path) -> None:
+    assert not is_held(tmp_path)
+    child = holder(tmp_path / "run")
+    assert is_held(tmp_path / "run")
+    kill(child)
+    assert not is_held(tmp_path / "run")
+    assert not is_held(tmp_path / "nowhere")
+
+
+def test_a_glance_sends_nobody_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with locked(tmp_path):
+        pass
+    descriptor = os.open(tmp_path / lock.LOCK, os.O_RDONLY)
+    assert lock._take(descriptor, shared=True)  # somebody looks
+    monkeypatch.setattr(time, "sleep", lambda seconds: os.close(descriptor))  # and has seen
+    with locked(tmp_path):
+        assert is_held(tmp_path)

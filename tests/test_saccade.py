@@ -16,7 +16,7 @@ def test_the_face_is_this() -> None:
     """A name is added or taken away on purpose."""
     assert set(saccade.__all__) == {
         *("__version__", "load", "train", "TrainedModel", "Prediction", "Evaluation", "Shown", "Example", "SaccadeError"),
-        *("attend", "attend_edges", "Attended", "look", "looking"),
+        *("attend", "attend_edges", "Attended", "look", "looking", "plot"),
     }
     assert len(set(saccade.__all__)) == len(saccade.__all__)
 

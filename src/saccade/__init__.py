@@ -24,6 +24,7 @@ _PLACES = {
     "attend": "saccade.attention",
     "attend_edges": "saccade.attention",
     "load": "saccade.exchange.opening",
+    "plot": "saccade.training.run_curves",
     "look": "saccade.inside",
     "looking": "saccade.inside",
     "train": "saccade.trained",

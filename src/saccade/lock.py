@@ -3,12 +3,14 @@
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from saccade.errors import SaccadeError, UsageError
 
 LOCK = ".lock"
+GLANCE = 0.05  # seconds; longer than it takes to see whether a lock is held
 
 _held: set[int] = set()
 
@@ -22,7 +24,7 @@ if sys.platform == "win32":
 
     FAR = 2**30  # beyond the process id, which others must be able to read
 
-    def _take(descriptor: int) -> bool:
+    def _take(descriptor: int, *, shared: bool = False) -> bool:
         """Whether this process now holds the lock."""
         os.lseek(descriptor, FAR, os.SEEK_SET)
         try:
@@ -34,10 +36,10 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _take(descriptor: int) -> bool:
-        """Whether this process now holds the lock."""
+    def _take(descriptor: int, *, shared: bool = False) -> bool:
+        """Whether this process now holds the lock, by itself or with others that only look."""
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
@@ -64,6 +66,26 @@ def locked(folder: Path, kind: str = "run") -> Iterator[None]:
             os.close(descriptor)
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process writes this directory. Whoever begins to write it at this moment is not sent away."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not _take(descriptor, shared=True)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _take_later(descriptor: int) -> bool:
+    """One more try, for the case that somebody only looked."""
+    time.sleep(GLANCE)
+    return _take(descriptor)
+
+
 def _acquire(folder: Path, kind: str) -> int:
     path = folder / LOCK
     while True:
@@ -73,7 +95,7 @@ def _acquire(folder: Path, kind: str) -> int:
         except OSError as error:
             raise _unlockable(path, error, kind) from error
         try:
-            if not _take(descriptor):
+            if not (_take(descriptor) or _take_later(descriptor)):
                 raise InUse(
                     f"{kind} {folder} is in use by {_holder(descriptor)}; wait for it, stop it, or name another {kind}"
                 )

@@ -72,6 +72,9 @@ def tiny_transformer(*words: str) -> Settings:
     return resolve({"system": "transformer", "data": {"name": "dates"}}, [*common, *shared, *words])
 
 
+TIMED = ("time", "tokens_per_second", "examples_per_second", "rss_mb")  # what depends on the clock and the machine
+
+
 class StopAt(Quiet):
     """Presses Ctrl-C in the middle of a step."""
 
@@ -93,7 +96,7 @@ def contents(run: Path) -> dict[str, str]:
 def log(run: Path) -> str:
     """The log without what depends on the clock and the machine's memory."""
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    timeless = [{k: v for k, v in line.items() if k not in ("time", "tokens_per_second", "rss_mb")} for line in lines]
+    timeless = [{k: v for k, v in line.items() if k not in TIMED} for line in lines]
     return json.dumps(timeless)
 
 

@@ -14,6 +14,7 @@ from saccade.exchange.opening import load
 from saccade.task import Task
 from saccade.training import fresh as module
 from saccade.training.checkpoints import listing, manifests
+from saccade.training.checkpoints.names import FRESH
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
@@ -114,7 +115,7 @@ def test_fresh_once_more_begins_anew(tmp_path: Path) -> None:
         train(tmp_path, NEW, StopAt(2), fresh=True)
     train(tmp_path, tiny("train.steps=4"), Quiet(), fresh=True)
     assert Checkpoints(tmp_path).steps() == [4]
-    assert not (tmp_path / module.FRESH).exists()
+    assert not (tmp_path / FRESH).exists()
 
 
 def test_an_imported_run_stands_until_then(tmp_path: Path) -> None:
@@ -192,7 +193,7 @@ def test_killed_at_every_step_of_the_swap(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "old" / "scores.json").write_text("{}")
     train(tmp_path / "new", texts, Quiet())
     shutil.copytree(tmp_path / "old", tmp_path / "both")
-    shutil.copytree(tmp_path / "new", tmp_path / "both" / module.FRESH)
+    shutil.copytree(tmp_path / "new", tmp_path / "both" / FRESH)
     points: list[str] = []
     with monkeypatch.context() as patch:
         patch.setattr(module, "_at", points.append)
@@ -250,7 +251,7 @@ def test_killed_before_the_swap(when: str, tmp_path: Path, monkeypatch: pytest.M
     assert load(tmp_path).step == 3
     told = Noted()
     train(tmp_path, NEW if when == "saved" else OLD, told, resume=True)
-    assert not (tmp_path / module.FRESH).exists()
+    assert not (tmp_path / FRESH).exists()
     assert files_of(tmp_path) == before if when != "saved" else Checkpoints(tmp_path).steps()[-1] == 5
     assert any("going on from step 4" in note for note in told.notes) == (when == "saved")
     assert any("ended before its first checkpoint; here is the earlier run" in note for note in told.notes) == (

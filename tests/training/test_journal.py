@@ -4,11 +4,12 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from saccade.training import journal
-from saccade.training.journal import Journal
+from saccade.training.journal import Journal, backward, entries, seconds_of
 from saccade.training.progress import Lines
 from saccade.training.trainer import Report
 
@@ -79,3 +80,55 @@ def test_memory_is_told_where_the_system_does_not_tell_it(monkeypatch: pytest.Mo
     monkeypatch.setattr(Path, "read_text", lambda self: (_ for _ in ()).throw(OSError))
     assert there > 20
     assert journal.resident_megabytes() >= 20
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 2**16])
+def test_a_log_is_read_from_its_end(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Journal(tmp_path, 0)
+    for step in range(1, 6):
+        log.step(report(step))
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(path.read_bytes() + b"\n12\n" + b'{"event": "step", "st')
+    monkeypatch.setattr(journal, "BLOCK", block)
+    assert list(backward(path)) == [*reversed(entries(path))]
+
+
+def test_no_more_of_a_log_is_read_than_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Journal(tmp_path, 0)
+    for step in range(1, 101):
+        log.step(report(step))
+    read: list[bytes] = []
+    real = journal._whole
+
+    def whole(line: bytes) -> dict[str, Any] | None:
+        read.append(line)
+        return real(line)
+
+    monkeypatch.setattr(journal, "_whole", whole)
+    monkeypatch.setattr(journal, "BLOCK", 512)
+    assert next(backward(tmp_path / "log.jsonl"))["step"] == 100
+    assert len(read) < 5
+
+
+def test_a_log_that_is_empty_has_no_lines(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_bytes(b"")
+    assert list(backward(tmp_path / "log.jsonl")) == []
+
+
+def test_seconds_are_those_of_training() -> None:
+    lines: list[dict[str, Any]] = [
+        {"tokens": 600, "tokens_per_second": 100},
+        {"scores": {}},
+        {"tokens": 700, "tokens_per_second": 50},
+    ]
+    assert seconds_of(lines) == [6.0, 2.0]
+
+
+def test_examples_a_second_and_the_share_of_the_peak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 2.0, 4.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    log = Journal(tmp_path, 0, most=2000.0)
+    first, second = (log.step(replace(report(step, 1000 * step), examples=20 * step**2)) for step in (1, 2))
+    assert (first["examples_per_second"], second["examples_per_second"]) == (10, 30)
+    assert (first["peak_share"], second["peak_share"]) == (0.25, 0.25)
+    assert "device_mb" not in first

@@ -39,25 +39,27 @@ def test_time_left_is_the_pace_since_the_line_before(
 ) -> None:
     watch, watcher = Clock(monkeypatch), Lines()
     watcher.begin(BEGUN, STEPS)
-    expected, lined = [], (BEGUN, watch.now)  # the step and the time of the line before
-    spoke = 0.0
+    expected, lined = [], (BEGUN, watch.now, 0)  # step, time and tokens of the line before
+    spoke, total = 0.0, 20_000
     for number, (seconds, tokens) in enumerate(PACE, BEGUN + 1):
         watch.now += seconds
-        watcher.step(report(number, tokens), None)
+        total += tokens
+        watcher.step(report(number, total), None)
         if watch.now - spoke >= 10:
             spoke = watch.now
             each = (watch.now - lined[1]) / (number - lined[0])
             minutes, rest = divmod(round(each * (STEPS - number)), 60)
-            left = f" · {minutes}:{rest:02d} left" if number - lined[0] > 1 else ""
+            rate = f"{(total - lined[2]) / (watch.now - lined[1]):,.0f} tokens/s"
+            left = f" · {rate} · {minutes}:{rest:02d} left" if number - lined[0] > 1 else ""
             expected.append(f"step {number}/{STEPS} · epoch 0 · loss 1.5000{left}")
-            lined = (number, watch.now)
+            lined = (number, watch.now, total)
     lined_up = capsys.readouterr().err.splitlines()
     assert lined_up == expected
     assert lined_up == [
         "step 41/100 · epoch 0 · loss 1.5000",
-        "step 44/100 · epoch 0 · loss 1.5000 · 5:55 left",  # 19 s for 3 steps, 56 to go
+        "step 44/100 · epoch 0 · loss 1.5000 · 89 tokens/s · 5:55 left",  # 19 s for 3 steps, 56 to go
         "step 45/100 · epoch 0 · loss 1.5000",
-        "step 47/100 · epoch 0 · loss 1.5000 · 13:42 left",  # 31 s for 2 steps, 53 to go
+        "step 47/100 · epoch 0 · loss 1.5000 · 10 tokens/s · 13:42 left",  # 31 s for 2 steps, 53 to go
     ]
 
 

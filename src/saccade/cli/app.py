@@ -365,6 +365,51 @@ def recipes(machine: Json = False) -> None:
 
 
 @app.command()
+def runs(
+    folder: Annotated[Path, Argument(help="Where runs are; else runs", metavar="DIR", show_default=False)] = Path("runs"),
+    machine: Json = False,
+) -> None:
+    """List runs, the newest first: saccade runs; saccade runs experiments; saccade runs --json.
+
+    \b
+    state  running, finished, imported, no checkpoint, broken;
+           stopped early 400/1,000: by train.patience, at that step
+           interrupted 400/1,000: saccade train RUN --resume goes on
+           failed 400/1,000: no finite gradient any more
+    best   score of the best checkpoint on the validation data
+    age    time since something was last written
+    size   on the disk
+    """
+    call("run_listing.runs", locals())
+
+
+@app.command()
+def plot(
+    paths: Annotated[list[Path], Argument(help="Runs, also one that is being trained", metavar="RUN…")],
+    out: Annotated[list[Path], Many("--out", "-o", help="Write .svg, .png or .html; may be repeated.")],
+    metrics: Annotated[
+        list[str],
+        Many(
+            "--metric",
+            help="Draw this instead, such as grad_norm, exact_match or loss/GROUP; may be repeated.",
+            metavar="NAME",
+        ),
+    ],
+    over: Annotated[str, Option("--over", help="The axis: steps, tokens or time (minutes of training).")] = "steps",
+    smooth: Annotated[int, Option("--smooth", min=1, help="Mean of so many lines of the log; 1: as they are.")] = 1,
+    log: Annotated[bool, Flag("--log", help="Heights by their logarithms.")] = False,
+    width: Annotated[int | None, Option("--width", min=40, max=10_000, help="Columns in the terminal.")] = None,
+    color: Annotated[bool | None, Flag("--color/--no-color", help="Else what the terminal can do.")] = None,
+) -> None:
+    """Draw loss and metrics of runs: saccade plot runs/a runs/b; saccade plot runs/* -o runs.html --smooth 9.
+
+    Unless --metric says otherwise: the loss, and the metric that each best checkpoint is chosen by, one panel for each. The
+    legend tells the settings in which the runs differ. In Python: saccade.plot("runs/a", "runs/b").
+    """
+    call("plotting.plot", locals())
+
+
+@app.command()
 def config(name: Name, words: Words, machine: Json = False) -> None:
     """Show every setting of a recipe or run: value, meaning, allowed values, default: saccade config dates > my.toml.
 

@@ -14,7 +14,7 @@ from saccade.trained import TrainedModel
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.fresh import ANEW, resumable
 from saccade.training.interrupts import Interrupted
-from saccade.training.journal import entries
+from saccade.training.journal import entries, seconds_of
 from saccade.training.run import Run, changed, told
 from saccade.training.session import Watcher
 from saccade.training.settings import Settings, fitting
@@ -161,10 +161,5 @@ def scored(run: Run, split: str) -> Kept:
 
 
 def minutes(run: Path) -> float:
-    """How long a run was trained, pauses left out: the tokens of each line of its log, at the pace of that line."""
-    seconds, before = 0.0, 0
-    for entry in entries(run / "log.jsonl"):
-        if "tokens_per_second" in entry:
-            seconds += (entry["tokens"] - before) / max(entry["tokens_per_second"], 1)
-            before = entry["tokens"]
-    return round(seconds / 60, 3)
+    """How long a run was trained, pauses left out."""
+    return round(sum(seconds_of(entries(run / "log.jsonl"))) / 60, 3)

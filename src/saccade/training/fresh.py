@@ -8,6 +8,7 @@ checkpoints go, and the new ones come. Until that last rename .swap is whole, af
 recorded is ever deleted.
 """
 
+import contextlib
 import re
 import shutil
 from pathlib import Path
@@ -16,9 +17,11 @@ from saccade import durable_files
 from saccade.data.formats.python_data import FILES
 from saccade.errors import UsageError
 from saccade.training.checkpoints import listing
+from saccade.training.checkpoints.names import FRESH, NAME, REPLACED, SWAP
 from saccade.training.checkpoints.store import LEFTOVERS, Checkpoints
+from saccade.training.tensorboard import FOLDER, event_files
 
-FRESH, SWAP, OLD = ".fresh", ".swap", ".del-checkpoints"
+OLD = ".del-checkpoints"
 LEARNED = ".tmp-learned"  # where a task saves what it has learned before all of it is moved into the run
 ANEW = ".anew"  # marks a cell of a table that is to be trained anew
 # what every run may have
@@ -85,7 +88,8 @@ def owned(path: Path) -> set[str]:
     """The names of the files of a run: what its checkpoints have recorded, and what every run has."""
     recorded = {name for entry in listing.published(path / "checkpoints") for name in entry.beside}
     plain = {name for name in recorded if Path(name).name == name}  # never a way out of the directory
-    return {*plain, *OWN, *(file.name for file in path.glob("skipped-step-*.json") if SKIPPED.fullmatch(file.name))}
+    skipped = (file.name for file in path.glob("skipped-step-*.json") if SKIPPED.fullmatch(file.name))
+    return {*plain, *OWN, *skipped, *(f"{FOLDER}/{file.name}" for file in event_files(path))}
 
 
 def clear(path: Path, names: set[str]) -> None:
@@ -96,20 +100,30 @@ def clear(path: Path, names: set[str]) -> None:
             durable_files.remove(folder)
         for name in sorted({*names, *owned(path)}, key=lambda name: name == "config.toml"):
             (path / name).unlink(missing_ok=True)
+        _remove_empty(path / FOLDER)
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # there is none, or somebody has put something there
+        folder.rmdir()
 
 
 def _take_over(path: Path) -> None:
     new = path / SWAP
-    names = sorted(file.name for file in new.iterdir() if file.is_file())
+    plain = (file.name for file in new.iterdir() if file.is_file())
+    names = sorted([*plain, *(f"{FOLDER}/{file.name}" for file in event_files(new))])
     for name in sorted(owned(path) - set(names)):
         (path / name).unlink(missing_ok=True)
         _at(f"delete {name}")
+    _remove_empty(path / FOLDER)
     for name in names:
-        aside = path / f".tmp-{name}"
+        place = path / name
+        place.parent.mkdir(exist_ok=True)
+        aside = place.with_name(f".tmp-{place.name}")
         shutil.copyfile(new / name, aside)
         durable_files.sync(aside)
         _at(f"copy {name}")
-        aside.replace(path / name)
+        aside.replace(place)
         _at(f"rename {name}")
     durable_files.sync_directory(path, _at)
     if (path / "checkpoints").exists():
@@ -134,8 +148,4 @@ def _clean(path: Path) -> None:
 
 def _is_ours(file: Path) -> bool:
     """Whether this is what a run has among its checkpoints."""
-    return (
-        bool(listing.NAME.fullmatch(file.name))
-        or file.name in POINTERS
-        or file.name.startswith((*LEFTOVERS, listing.REPLACED))
-    )
+    return bool(NAME.fullmatch(file.name)) or file.name in POINTERS or file.name.startswith((*LEFTOVERS, REPLACED))

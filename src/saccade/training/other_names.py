@@ -25,6 +25,7 @@ OTHERS = {
     "validate_interval_updates",
     "train.save_every": "save_steps save_interval save_interval_updates checkpoint_every ckpt_every",
     "train.log_every": "logging_steps log_interval log_steps log_every_n_steps print_every print_freq",
+    "train.tensorboard": "use_tensorboard tb",
     "train.patience": "early_stopping early_stop early_stopping_patience n_iter_no_change",
     "train.keep": "save_total_limit save_top_k keep_last keep_checkpoints max_to_keep",
     "train.average": "average_checkpoints avg_checkpoints swa",
@@ -83,14 +84,18 @@ OTHERS = {
 # What there is nothing of here, and what to do instead.
 _DEVICES = "several processes are started by --processes N, or by torchrun; each takes a device of its own"
 _WORKERS = "batches are prepared on a thread (train.prefetch), without workers; leave it out"
-_REPORTS = "there is no reporting to other services; the log is log.jsonl of the run"
+_REPORTS = (
+    "there is no reporting to other services; the log is log.jsonl of the run, and train.tensorboard=true writes events"
+)
+_EVENTS = "TensorBoard event files are written by train.tensorboard=true, into RUN/tensorboard"
 _START = "a training begins with a trained model by start=RUN, such as start=runs/dates"
 ABSENT = {
     **dict.fromkeys(("pretrained", "pretrained_model", "model_name_or_path", "pretrained_model_name_or_path"), _START),
     **dict.fromkeys(("init_checkpoint", "init_from", "finetune_from", "finetune_from_model", "restore_file"), _START),
     **dict.fromkeys(("gpus", "devices", "num_gpus", "n_gpu", "num_nodes", "world_size", "strategy", "ddp"), _DEVICES),
     **dict.fromkeys(("num_workers", "dataloader_num_workers", "workers"), _WORKERS),
-    **dict.fromkeys(("wandb", "report_to", "tensorboard", "logger", "logging_dir"), _REPORTS),
+    **dict.fromkeys(("wandb", "mlflow", "use_wandb", "wandb_project"), _REPORTS),
+    **dict.fromkeys(("report_to", "logger", "loggers", "logging_dir", "log_dir", "tensorboard_dir"), _EVENTS),
     **dict.fromkeys(("betas", "adam_betas"), "there are two keys: train.beta1 and train.beta2"),
     **dict.fromkeys(("ema", "ema_decay"), "there is no moving average; train.average=N averages the last N checkpoints"),
     **dict.fromkeys(("out", "output_dir", "save_dir"), "the run's directory is an option: --out DIR, or out=DIR in Python"),

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from saccade.training.trainer import Report
 from saccade.view.output.display_text import visible
 
 SECONDS = 10.0  # between two plain lines
+REFRESHED = 1.0  # seconds after which a bar tells the pace anew
 
 
 def told(scores: Mapping[str, Mapping[str, float]]) -> str:
@@ -107,12 +109,36 @@ class Machine(Quiet):
         print(json.dumps(entry), flush=True)
 
 
+@dataclass(frozen=True)
+class PaceMark:
+    """Where a training was at some moment; of the start of a sitting the tokens are not known."""
+
+    step: int
+    seconds: float
+    tokens: int | None = None
+    examples: int = 0
+
+    @classmethod
+    def of(cls, report: Report) -> "PaceMark":
+        """Now, after this update."""
+        return cls(report.step, time.monotonic(), report.tokens, report.examples)
+
+
+def pace(before: PaceMark, now: PaceMark) -> str:
+    """Tokens a second, or examples where each is one prediction."""
+    if before.tokens is None or now.tokens is None:
+        return ""
+    tokens, examples = now.tokens - before.tokens, now.examples - before.examples
+    unit = "examples" if tokens == examples else "tokens"
+    return f"{tokens / max(now.seconds - before.seconds, 1e-9):,.0f} {unit}/s"
+
+
 class Lines(Quiet):
     """Plain lines on standard error, one every few seconds."""
 
     def __init__(self) -> None:
         self.steps, self.spoke = 0, 0.0
-        self.last = (0, 0.0)  # the step and the time of the line before, from which the pace is told
+        self.last = PaceMark(0, 0.0)  # the line before, from which the pace is told
 
     def note(self, text: str) -> None:
         """At once."""
@@ -120,7 +146,7 @@ class Lines(Quiet):
 
     def begin(self, step: int, steps: int) -> None:
         """Remember where it starts and how far it goes."""
-        self.steps, self.last = steps, (step, time.monotonic())
+        self.steps, self.last = steps, PaceMark(step, time.monotonic())
 
     def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
         """If the last line is a while ago."""
@@ -130,17 +156,18 @@ class Lines(Quiet):
             self.spoke = time.monotonic()
             self.note(
                 f"step {report.step}/{self.steps} · epoch {report.epoch} · loss {report.loss:.4f}"
-                f"{_metrics(report)}{self._left(report.step)}"
+                f"{_metrics(report)}{self._pace(report)}"
             )
 
-    def _left(self, step: int) -> str:
-        """How long the rest will take at the pace since the line before, once there is a pace: the first steps, which
-        compile kernels, would tell a wrong one."""
-        (before, then), now = self.last, time.monotonic()
-        self.last = (step, now)
-        if step - before < 2:
+    def _pace(self, report: Report) -> str:
+        """How fast it is and how long the rest will take, since the line before, once there is a pace: the first steps,
+        which compile kernels, would tell a wrong one."""
+        before, now = self.last, PaceMark.of(report)
+        self.last = now
+        if now.step - before.step < 2:
             return ""
-        return f" · {clock((now - then) / (step - before) * (self.steps - step))} left"
+        left = clock((now.seconds - before.seconds) / (now.step - before.step) * (self.steps - now.step))
+        return "".join(f" · {part}" for part in (pace(before, now), f"{left} left") if part)
 
     def valid(self, entry: Mapping[str, Any]) -> None:
         """At once."""
@@ -159,6 +186,7 @@ class Bar(Lines):
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("loss {task.fields[loss]}"),
+            TextColumn("{task.fields[pace]}"),
             TimeRemainingColumn(),
             console=self.console,
         )
@@ -169,7 +197,8 @@ class Bar(Lines):
 
     def begin(self, step: int, steps: int) -> None:
         """Draw it."""
-        self.task = self.bar.add_task("training", total=steps, completed=step, loss="…")
+        self.task = self.bar.add_task("training", total=steps, completed=step, loss="…", pace="")
+        self.last = PaceMark(step, time.monotonic())
         self.bar.start()
 
     def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
@@ -177,6 +206,9 @@ class Bar(Lines):
         if report.skipped:
             self.note(f"step {report.step}: the gradient is not finite; no update")
         self.bar.update(self.task, completed=report.step, loss=f"{report.loss:.4f}{_metrics(report)}")
+        if time.monotonic() - self.last.seconds >= REFRESHED:
+            before, self.last = self.last, PaceMark.of(report)
+            self.bar.update(self.task, pace=pace(before, self.last))
 
     def end(self) -> None:
         """Leave it as it stands."""

@@ -81,6 +81,8 @@ RULES: dict[str, tuple[Callable[[Resumption], bool], str]] = {
     "average": (_always, "it decides what predicts, not what is trained"),
     "keep": (_always, "it decides what is kept, not what is trained"),
     "log_every": (_always, "it decides what is written, not what is trained"),
+    "tensorboard": (_always, "it decides what is written, not what is trained"),
+    "measure_peak": (_always, "it decides what is measured, not what is trained"),
     "seed": (_never, "it decided the initial parameters and the order of the data"),
     "device": (_always, "the steps are the same elsewhere, but for the last bits"),
     "threads": (_always, "the steps are the same, but for the last bits"),

@@ -18,18 +18,20 @@ from saccade.errors import SaccadeError, described
 from saccade.kernels.runtime import told_of_compiling
 from saccade.search import Config as SearchConfig
 from saccade.task import Task
-from saccade.training import config_history, shared_checkpoints
+from saccade.training import config_history, shared_checkpoints, tensorboard
 from saccade.training import fresh as renewal
 from saccade.training.checkpoints.store import Checkpoint
 from saccade.training.config_history import CONFIG, Changes
 from saccade.training.interrupts import Interrupted, Signals, watched
-from saccade.training.journal import Journal, resident_megabytes
+from saccade.training.journal import Journal, entries, memory_in_use
 from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import Compiling, clock
 from saccade.training.resuming import notes
 from saccade.training.run import Run
 from saccade.training.settings import resolve
+from saccade.training.throughput import most_tokens
 from saccade.training.trainer import NotFinite, Report, Trainer
+from saccade.training.unvalidated import Unvalidated, described
 from saccade.writers.writer import Options
 
 Scores = Mapping[str, Mapping[str, float]]
@@ -60,14 +62,6 @@ class Standing:
         return improved
 
 
-class Unvalidated(SaccadeError):  # noqa: N818 - reads as what it is
-    """A validation that failed; what it failed by decides the exit code."""
-
-    def __init__(self, text: str, exit_code: int, *, fix: str = "") -> None:
-        super().__init__(text, fix=fix)
-        self.exit_code = exit_code
-
-
 class Session:
     """One sitting of a run: from its first step, or from a checkpoint, to its end or its interruption."""
 
@@ -87,6 +81,7 @@ class Session:
         self.standing = Standing()
         self.owed = False  # whether the validation of this step was not finished
         self.writes = processes.rank() == 0
+        self.events: tensorboard.EventFile | None = None
 
     def restore(self, found: Checkpoint) -> None:
         """Go on from this checkpoint."""
@@ -130,7 +125,10 @@ class Session:
             self.watcher.note(f"{finished}; raise train.{key} to go on from step {self.trainer.step}")
             return
         if self.writes:
-            self.journal = Journal(self.run.path, self.trainer.step, self.trainer.tokens, owed=self.owed)
+            step, tokens, device = self.trainer.step, self.trainer.tokens, self.trainer.device
+            most = most_tokens(self.task, self.trainer.model, self.config, device)
+            self.journal = Journal(self.run.path, step, tokens, owed=self.owed, most=most, device=device)
+            self._open_events()
         self._introduce()
         self.watcher.begin(self.trainer.step, self.config.steps)
         started = time.monotonic()
@@ -146,6 +144,7 @@ class Session:
                 raise processes.explained(error, self.trainer.step) from error
             finally:
                 self.watcher.end()
+                self._close_events()
         self.watcher.note(f"trained for {clock(time.monotonic() - started)}, validations and checkpoints included")
 
     def _carry_on(self, signals: Signals, compiling: Compiling) -> None:
@@ -203,10 +202,27 @@ class Session:
 
     def _log(self, report: Report, logged: bool) -> None:
         """Tell of an update; of several processes also what each says of itself."""
-        own = {"rank": processes.rank(), "seconds": round(report.seconds, 4), "rss_mb": resident_megabytes()}
-        every = processes.everyone(own) if logged and processes.size() > 1 else []
+        every = processes.everyone(self._own(report)) if logged and processes.size() > 1 else []
         if self.writes:
-            self.watcher.step(report, self.journal.step(report, every) if logged else None)
+            entry = self.journal.step(report, every) if logged else None
+            self.watcher.step(report, entry)
+            if self.events and entry:
+                self.events.add(entry)
+
+    def _open_events(self) -> None:
+        """Begin an event file, if there are to be any."""
+        if self.config.tensorboard:
+            self.events = tensorboard.EventFile(self.run.path, self.trainer.step, entries(self.journal.path))
+
+    def _close_events(self) -> None:
+        if self.events:
+            self.events.close()
+            self.events = None
+
+    def _own(self, report: Report) -> dict[str, float]:
+        """What one of several processes says of itself."""
+        seconds = {"rank": processes.rank(), "seconds": round(report.seconds, 4)}
+        return {**seconds, **memory_in_use(self.trainer.device)}
 
     def _validate(self, step: int, signals: Signals) -> bool:
         """Whether this is the best so far; if that cannot be told, for whatever reason, the step is saved first."""
@@ -218,7 +234,8 @@ class Session:
             best = self.standing.better(self.task.writer.best(scores))
             self.standing.over = self._waited_enough()
             if self.writes:
-                self.watcher.valid(self.journal.valid(step, scores, best))
+                entry = self.journal.valid(step, scores, best)
+                self.watcher.valid(entry)
         except BaseException as error:
             signals.deaf = True  # to one more Ctrl-C
             if isinstance(error, MemoryError):
@@ -227,6 +244,8 @@ class Session:
             restore_random(random)  # as if the validation had not begun: it is made once more
             raise self._saved_all_the_same(step, error, signals) from error
         self.owed = False
+        if self.events:
+            self.events.add(entry)
         return best
 
     def _saved_all_the_same(self, step: int, error: BaseException, signals: Signals) -> BaseException:
@@ -265,10 +284,14 @@ class Session:
 
     def _take_place(self) -> None:
         """Let a new run that has shown that it can train take the place of the earlier one."""
-        if self.run.path != self.home and self.writes:
+        moves = self.run.path != self.home and self.writes
+        if moves:
+            self._close_events()
             renewal.take_place(self.home)
             self.journal.move(self.home)
         self.run = replace(self.run, path=self.home)
+        if moves:
+            self._open_events()
 
     def _keep_skipped(self) -> None:
         """What is needed to see a refused update again."""

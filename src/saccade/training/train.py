@@ -21,8 +21,10 @@ from saccade.errors import DataError, ShapeError, UsageError
 from saccade.lock import LOCK, locked
 from saccade.task import Kinds, Task
 from saccade.training import fresh as renewal
+from saccade.training import tensorboard
 from saccade.training.allocator import keep_pages, kept_objects
 from saccade.training.bad_examples import fit_to_learn, learned
+from saccade.training.checkpoints.names import FRESH
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.config_history import CONFIG, Changes
 from saccade.training.data_notes import data_notes
@@ -76,6 +78,8 @@ def _lead(
     start: Start | None,
 ) -> None:
     """Train as the process that writes."""
+    if settings.train.tensorboard:
+        tensorboard.require()
     new = [place for place in (path / LOCK, path, *path.parents) if not os.path.exists(place)]
     _prepare_directory(path)
     with locked(path):
@@ -90,8 +94,8 @@ def _lead(
                 renewal.clear(run.path, set())  # if nothing was begun: leave nothing that looks like a run
                 raise
         except BaseException as error:
-            if not Checkpoints(path / renewal.FRESH).steps():
-                durable_files.remove(path / renewal.FRESH)
+            if not Checkpoints(path / FRESH).steps():
+                durable_files.remove(path / FRESH)
             if isinstance(error, DataError | UsageError | ShapeError) and not (path / CONFIG).exists():
                 _take_away(new)
             raise
@@ -145,9 +149,9 @@ def _opened(
     if fresh or not Checkpoints(place).steps():
         if not fresh:
             watcher.note(f"the run in {path} ended before its first checkpoint: beginning anew")
-        durable_files.remove(path / renewal.FRESH)
+        durable_files.remove(path / FRESH)
         held = held or Run(path, settings).held_texts()
-        return Run.create(path / renewal.FRESH, settings, held, record), None, {}
+        return Run.create(path / FRESH, settings, held, record), None, {}
     if not resume:
         if not held:
             require_there(settings.data)  # told first: it would be met in any other directory as well

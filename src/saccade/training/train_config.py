@@ -76,6 +76,11 @@ class Config:
     "Checkpoints kept, beside the best."
     log_every: Positive = 50
     "Steps between two lines of log.jsonl."
+    tensorboard: bool = False
+    "Whether TensorBoard event files are written into the run, too (runs/x/tensorboard); needs saccade[tensorboard]."
+    measure_peak: bool = False
+    """Whether the peak of a CPU is measured by a short matrix product, so that the log tells the share of it that training
+    reaches; the peaks of many GPUs are known by their names."""
     seed: Count = 0
     "Decides the initial parameters, the order of the data and dropout."
     device: str = "auto"

@@ -44,6 +44,8 @@ class Report:
     metrics: Mapping[str, float] = field(default_factory=dict)
     stop: bool = False
     """Whether any of several processes was asked to end."""
+    examples: int = 0
+    """Examples of this sitting so far; the tokens are those of the whole run."""
 
 
 class NotFinite(SaccadeError):  # noqa: N818 - reads as what it is
@@ -93,6 +95,7 @@ class Trainer:
         self.step = 0
         self.tokens = 0
         self.skips = 0
+        self.examples = 0  # of all processes, since this one began
 
     def steps(self) -> Iterator[Report]:
         """Update by update, up to the last."""
@@ -109,9 +112,10 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         last = self.config.accumulate - 1
         outputs = [self._backward(last=number == last) for number in range(self.config.accumulate)]
+        own = sum(examples for _, examples in outputs)
         self.step += 1
         self.casting.unscale(self.optimizer)
-        losses, counts, metrics, squares, asked = self._measured(outputs)
+        losses, counts, metrics, squares, examples, asked = self._measured([output for output, _ in outputs], own)
         count = round(sum(counts))
         total = sum(loss / count for loss in losses)
         averaged = self.parallel.averaged
@@ -127,34 +131,38 @@ class Trainer:
         harmless = self.casting.update()  # a scale that was too large, and is smaller now
         self.skips = self.skips + 1 if skipped and not harmless else 0
         self.tokens += count
+        self.examples += examples
         seconds = time.perf_counter() - started
         means = {name: value / count for name, value in metrics.items()}
-        return Report(self.step, self.batches.epoch, self.tokens, total, rate, norm, seconds, skipped, means, asked)
+        where = (self.step, self.batches.epoch, self.tokens)
+        return Report(*where, total, rate, norm, seconds, skipped, means, asked, self.examples)
 
-    def _backward(self, last: bool) -> Any:
-        """The output of the next batch, whose gradient is added to the others."""
+    def _backward(self, last: bool) -> tuple[Any, int]:
+        """The output of the next batch, whose gradient is added to the others, and how many examples it has."""
         batch = self.batches.next().to(self.device)
         with self.parallel.accumulating(last):
             with self.casting.autocast():
                 output = self.parallel.forward(batch)
             output = _counting_nothing(output) if batch.idle else output
             self.casting.scaled(output.loss).backward()
-        return output
+        return output, 0 if batch.idle else len(batch.target)
 
-    def _measured(self, outputs: Sequence[Any]) -> tuple[list[float], list[float], dict[str, float], list[float], bool]:
+    def _measured(
+        self, outputs: Sequence[Any], examples: int
+    ) -> tuple[list[float], list[float], dict[str, float], list[float], int, bool]:
         """Losses, counts, summed metrics and squared norms of the gradients of all processes, brought to the host at once,
-        and whether any process was asked to end."""
+        their examples, and whether any process was asked to end."""
         names = list(outputs[0].metrics)
-        numbers = [torch.tensor(float(self.asked()))]
+        numbers = list(torch.tensor([float(self.asked()), float(examples)]))
         numbers += [one.loss for one in outputs] + [torch.as_tensor(one.count) for one in outputs]
         numbers += [one.metrics[name] for one in outputs for name in names]
         squares = self.parallel.squares()
         numbers = [number.detach().to(self.device).double() for number in (*numbers, *squares)]
-        asked, *values = self.parallel.total(torch.stack(numbers), len(squares)).tolist()
+        asked, seen, *values = self.parallel.total(torch.stack(numbers), len(squares)).tolist()
         batches = len(outputs)
         first = 2 * batches + batches * len(names)
         sums = {name: sum(values[2 * batches + i : first : len(names)]) for i, name in enumerate(names)}
-        return values[:batches], values[batches : 2 * batches], sums, values[first:], asked > 0
+        return values[:batches], values[batches : 2 * batches], sums, values[first:], round(seen), asked > 0
 
     def _move(self, divisor: float) -> None:
         """Update by the gradient divided by so much. A fused optimizer divides on the way, without a pass of its own."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.training.checkpoints import listing
+from saccade.training.checkpoints import names as known
 from saccade.training.checkpoints import store as module
 from saccade.training.checkpoints.store import Checkpoints
 from tests.training.checkpoints.saves import die, end, hidden, is_whole, save, scratch, start
@@ -101,7 +101,7 @@ def test_killed_after_each_write_sync_and_rename(case: str, tmp_path: Path, monk
         assert require_safe(checkpoints, case) in outcomes, name
         assert not checkpoints.folder.exists() or hidden(checkpoints) == [], name
         if checkpoints.steps():
-            assert listing.pointed(checkpoints.folder, "LAST") == checkpoints.load().path.name, name
+            assert known.pointed(checkpoints.folder, "LAST") == checkpoints.load().path.name, name
         require_same_after_repeating(run, tmp_path / "recorded", case)
     assert len(outcomes) == 2, "the old before, the new after"
 

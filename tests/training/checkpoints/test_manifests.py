@@ -17,7 +17,7 @@ import pytest
 
 from saccade.errors import DataError
 from saccade.training.checkpoints import strict_json
-from saccade.training.checkpoints.listing import pointer_text
+from saccade.training.checkpoints.names import pointer_text
 from saccade.training.checkpoints.store import Checkpoints
 from tests.training.checkpoints.saves import is_whole, save, scratch
 

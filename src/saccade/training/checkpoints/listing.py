@@ -1,16 +1,12 @@
-"""What stands in a directory of checkpoints: the published ones, newest first, and what LAST and BEST name."""
+"""What stands in a directory of checkpoints: the published ones, newest first, by their manifests."""
 
-import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from saccade.errors import DataError
 from saccade.training.checkpoints import manifests
-
-NAME = re.compile(r"step-(\d{8,})")
-REPLACED = ".old-"
+from saccade.training.checkpoints.names import directory_name, places
 
 
 @dataclass(frozen=True)
@@ -28,23 +24,6 @@ class Entry:
         return directory_name(self.step)
 
 
-def directory_name(step: int) -> str:
-    return f"step-{step:08d}"
-
-
-def places(folder: Path) -> dict[int, Path]:
-    """Published directories by step; one that is being replaced counts until the new one is there."""
-    try:
-        present = {path.name: path for path in folder.iterdir()}
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise DataError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
-    steps = {int(match[1]) for name in present if (match := NAME.fullmatch(name.removeprefix(REPLACED)))}
-    paths = {step: present.get(directory_name(step)) or present.get(REPLACED + directory_name(step)) for step in steps}
-    return {step: path for step, path in paths.items() if path}
-
-
 def published(folder: Path) -> list[Entry]:
     """The newest first; those whose manifest cannot be read last."""
     entries = []
@@ -56,24 +35,3 @@ def published(folder: Path) -> list[Entry]:
         else:
             entries.append(Entry(step, path, manifest.serial, manifest.best, manifest.beside))
     return sorted(entries, key=lambda entry: (entry.serial, entry.step), reverse=True)
-
-
-def pointer_text(pointer: str, name: str) -> str:
-    """The line in LAST or BEST; the check makes a flipped bit, or one file copied over the other, show."""
-    check = hashlib.sha256(f"{pointer} {name}".encode()).hexdigest()[:16]
-    return f"{name} {check}\n"
-
-
-def pointed(folder: Path, pointer: str) -> str | None:
-    """The name in LAST or BEST, if there is one; DataError if the file is damaged."""
-    path = folder / pointer
-    try:
-        text = path.read_bytes()[:256].decode(errors="replace")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
-    name = text.split(" ")[0]
-    if text != pointer_text(pointer, name) or not NAME.fullmatch(name):
-        raise DataError(f"{path} is damaged; delete it, and the newest one marked {pointer.lower()} is taken")
-    return name

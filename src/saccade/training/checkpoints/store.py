@@ -15,7 +15,7 @@ from torch import Tensor
 
 from saccade import durable_files
 from saccade.errors import DataError, UsageError
-from saccade.training.checkpoints import listing, manifests, strict_json, tensor_files
+from saccade.training.checkpoints import listing, manifests, names, strict_json, tensor_files
 
 STEM = re.compile(r"[a-z][a-z0-9_]{0,63}")
 LEFTOVERS = (".tmp-", ".del-")
@@ -87,12 +87,12 @@ class Checkpoints:
             self._tidy()
             durable_files.require_room(self.folder, sum(map(len, contents.values())))
             serial = 1 + max((entry.serial for entry in listing.published(self.folder)), default=0)
-            aside = durable_files.unused(self.folder / f".tmp-{listing.directory_name(step)}")
+            aside = durable_files.unused(self.folder / f".tmp-{names.directory_name(step)}")
             written = parts(aside)
             manifest = manifests.draw_up(step, serial, best, contents, aliases, self.beside, written)
             path = self._publish(contents, manifest, aside)
             for pointer in ("LAST", "BEST") if best else ("LAST",):
-                durable_files.replace(self.folder / pointer, listing.pointer_text(pointer, path.name), _at)
+                durable_files.replace(self.folder / pointer, names.pointer_text(pointer, path.name), _at)
             self._retire(path.name)
         except BaseException as error:
             with contextlib.suppress(OSError):
@@ -122,7 +122,7 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The steps of all published checkpoints, in order."""
-        return sorted(listing.places(self.folder))
+        return sorted(names.places(self.folder))
 
     def sweep(self) -> None:
         """Put right what a kill left behind; for the single writer, before it begins."""
@@ -137,7 +137,7 @@ class Checkpoints:
             if path.name.startswith(LEFTOVERS):
                 durable_files.remove(path)
         for path in present:
-            if path.name.startswith(listing.REPLACED):
+            if path.name.startswith(names.REPLACED):
                 self._settle(path)
 
     def _catch_up(self) -> None:
@@ -146,9 +146,9 @@ class Checkpoints:
         serials = {entry.name: entry.serial for entry in entries}
         for pointer, candidates in (("LAST", entries), ("BEST", [entry for entry in entries if entry.best])):
             with contextlib.suppress(DataError):
-                named = listing.pointed(self.folder, pointer)
+                named = names.pointed(self.folder, pointer)
                 if candidates and (named is None or serials.get(named, candidates[0].serial) < candidates[0].serial):
-                    durable_files.replace(self.folder / pointer, listing.pointer_text(pointer, candidates[0].name), _at)
+                    durable_files.replace(self.folder / pointer, names.pointer_text(pointer, candidates[0].name), _at)
 
     def _load(self, which: Literal["last", "best"] | int, entries: list[listing.Entry]) -> Checkpoint:
         if not entries:
@@ -191,7 +191,7 @@ class Checkpoints:
     def _gone(self, entries: list[listing.Entry]) -> list[str]:
         """A line if LAST names a checkpoint that is not there."""
         try:
-            name = listing.pointed(self.folder, "LAST")
+            name = names.pointed(self.folder, "LAST")
         except DataError:
             return []  # the directories are the truth
         if name is None or name in {entry.name for entry in entries}:
@@ -201,7 +201,7 @@ class Checkpoints:
     def _best(self, entries: list[listing.Entry]) -> listing.Entry:
         """What BEST names, or a newer one marked best that a kill kept from being named."""
         marked = next((entry for entry in entries if entry.best), None)
-        name = listing.pointed(self.folder, "BEST")
+        name = names.pointed(self.folder, "BEST")
         if name is None:
             if marked is None:
                 raise DataError(f"no best checkpoint in {self.run} yet", fix="take the last {checkpoint}")
@@ -220,9 +220,9 @@ class Checkpoints:
         raise DataError(f"no checkpoint of step {step} in {self.run}; there are {', '.join(map(str, self.steps()))}")
 
     def _publish(self, contents: Mapping[str, bytes], manifest: manifests.Manifest, aside: Path) -> Path:
-        path = self.folder / listing.directory_name(manifest.step)
+        path = self.folder / names.directory_name(manifest.step)
         manifests.write_all(aside, contents, manifest, _at)
-        replaced = path.with_name(listing.REPLACED + path.name)
+        replaced = path.with_name(names.REPLACED + path.name)
         if path.exists():
             path.rename(replaced)
             _at(f"rename {replaced.name}")
@@ -235,7 +235,7 @@ class Checkpoints:
 
     def _settle(self, replaced: Path) -> None:
         """End a replacement that was begun: the old one goes if the new one is there, and comes back if not."""
-        path = replaced.with_name(replaced.name.removeprefix(listing.REPLACED))
+        path = replaced.with_name(replaced.name.removeprefix(names.REPLACED))
         if path.exists():
             self._discard([replaced])
         else:
@@ -249,7 +249,7 @@ class Checkpoints:
         counted = [entry for entry in entries if self.regular(entry.step)]
         kept = {newest, *(entry.name for entry in counted[: self.keep] + marked[:1])}
         with contextlib.suppress(DataError):
-            kept.add(listing.pointed(self.folder, "BEST") or "")
+            kept.add(names.pointed(self.folder, "BEST") or "")
         self._discard([entry.path for entry in entries if entry.name not in kept])
 
     def _discard(self, paths: list[Path]) -> None:

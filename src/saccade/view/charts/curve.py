@@ -50,12 +50,16 @@ class Canvas:
             for row, points in zip(letters.tolist(), self.points.tolist(), strict=True)
         ]
 
-    def _strokes(self) -> NDArray[np.str_]:
+    def codes(self) -> NDArray[np.int64]:
+        """Which dots of each character are set, as braille numbers them; in ASCII 1 where there is a stroke."""
         rows, columns = self.points.shape
         blocks = self.dots.reshape(rows, self.fine[0], columns, self.fine[1]).swapaxes(1, 2)
+        return np.asarray((blocks * BITS[: self.fine[0], : self.fine[1]]).sum(axis=(2, 3)), dtype=np.int64)
+
+    def _strokes(self) -> NDArray[np.str_]:
+        codes = self.codes()
         if self.glyphs is ASCII:
-            return np.where(blocks[:, :, 0, 0], "*", " ")
-        codes = (blocks * BITS).sum(axis=(2, 3))
+            return np.where(codes > 0, "*", " ")
         return np.array([[chr(BRAILLE + code) if code else " " for code in row] for row in codes.tolist()])
 
 
@@ -95,11 +99,11 @@ def curve(
         f"{upward.get(row, ''):>{margin - 1}} {sides[row]}{text}"
         for row, text in enumerate(canvas.lines(color=screen.color))
     ]
-    lines += [" " * margin + text for text in _bottom(across, screen.width - margin - 1, screen.glyphs)]
+    lines += [" " * margin + text for text in bottom(across, screen.width - margin - 1, screen.glyphs)]
     return "\n".join(text.rstrip(" ") for text in lines)
 
 
-def _bottom(scale: LinearScale, width: int, glyphs: Glyphs) -> tuple[str, str]:
+def bottom(scale: LinearScale, width: int, glyphs: Glyphs) -> tuple[str, str]:
     """The horizontal axis: a rule with ticks, and the numbers under it."""
     marks = [(round(place * (width - 1)), text) for place, text in scale.marks(max(2, width // 8))]
     ticked = {column for column, _ in marks}
