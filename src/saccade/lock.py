@@ -3,12 +3,14 @@
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from saccade.errors import SaccadeError, UsageError
 
 LOCK = ".lock"
+TURN = 0.2  # seconds between two looks whether another process has finished
 
 _held: set[int] = set()
 
@@ -62,6 +64,20 @@ def locked(folder: Path, kind: str = "run") -> Iterator[None]:
         if descriptor in _held:  # not in a forked worker, where the number may by now be another file
             _held.remove(descriptor)
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def alone(folder: Path, kind: str) -> Iterator[None]:
+    """Wait until no other process writes a directory, and be the only one."""
+    while True:
+        with contextlib.suppress(InUse), locked(folder, kind):
+            try:
+                yield
+            finally:
+                with contextlib.suppress(OSError):  # Windows keeps what is open
+                    (folder / LOCK).unlink()
+            return
+        time.sleep(TURN)
 
 
 def _acquire(folder: Path, kind: str) -> int:
