@@ -16,6 +16,7 @@ import pytest
 
 import saccade
 from saccade import lock
+from saccade.data import fetching
 from saccade.data.fetching import Report, get
 from saccade.data.known import Known, KnownFile, known, lookup, present, status
 from saccade.errors import DataError

@@ -121,6 +121,12 @@ def targets_of(examples: Sequence[Example]) -> Sequence[str]:
     return [example.target for example in examples] if stored is None else stored
 
 
+def groups_of(examples: Sequence[Example]) -> list[str]:
+    """The different groups, sorted."""
+    groups = getattr(examples, "groups", None)
+    return sorted({example.group for example in examples}) if groups is None else list(groups.different())
+
+
 def files_of(examples: Iterable[Example]) -> str:
     """The files that examples were read from, for a message."""
     names = list(dict.fromkeys(file for example in examples for file in example.files))

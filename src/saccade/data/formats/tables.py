@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -169,9 +169,8 @@ def _csv_rows(path: Path, known: str, columns: Sequence[str]) -> Iterator[TableR
 
 def _csv(path: Path, known: str) -> Generator[tuple[int, list[str]], None, None]:
     """The rows of a CSV file, the names of its columns first; bytes that are not UTF-8 are kept as surrogates."""
-    with own_files.opened(path, known) as file:
-        with io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
-            yield from numbered_rows(path, text)
+    with own_files.opened(path, known) as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
+        yield from numbered_rows(path, text)
 
 
 def _json_lines(path: Path, known: str) -> Iterator[TableRow]:
@@ -240,11 +239,10 @@ def _parquet(path: Path, known: str) -> Iterator[TableRow]:
         raise MissingExtra(f"{path}: parquet", "pyarrow", "parquet") from None
     with own_files.opened(path, known) as file:
         source = file if file.seekable() else io.BytesIO(file.read())
-        number = 0
         try:
-            for batch in parquet.ParquetFile(source).iter_batches(batch_size=LOOKED_AT):
-                for number, row in enumerate(batch.to_pylist(), number + 1):
-                    yield TableRow(number, _flat(row))
+            batches = parquet.ParquetFile(source).iter_batches(batch_size=LOOKED_AT)
+            for number, row in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
+                yield TableRow(number, _flat(row))
         except (pyarrow.ArrowException, OSError, ValueError) as error:
             reason = " ".join(str(error).split())[:120]
             raise DataError(f"{path}: cannot be read as parquet ({reason}); fix: write it again") from None

@@ -216,7 +216,9 @@ def _tsv(spec: str, path: Path, config: Config, report: Callable[[str], None]) -
     if first is None:
         raise DataError(f"{spec}: expected examples, got a header only")
     numbered = enumerate(chain([first], lines), 1 + headed)
-    return _checked(spec, ((((str(path),), number), partial(_from_columns, line)) for number, line in numbered), config, report)
+    return _checked(
+        spec, ((((str(path),), number), partial(_from_columns, line)) for number, line in numbered), config, report
+    )
 
 
 def is_header(line: bytes) -> bool:

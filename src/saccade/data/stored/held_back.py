@@ -53,7 +53,9 @@ def _write(examples: StoredExamples, count: int, folder: Path) -> None:
     held = chosen(examples, count)
     held.tofile(folder / VALID)
     with (folder / TRAIN).open("wb") as file:
-        for start in followed(range(0, len(examples), MANY), "holding out validation examples", len(examples), lambda _: MANY):
+        for start in followed(
+            range(0, len(examples), MANY), "holding out validation examples", len(examples), lambda start: MANY
+        ):
             rows = np.arange(start, min(start + MANY, len(examples)))
             file.write(rows[~np.isin(rows, held)].tobytes())
     parts = {name: StoredExamples(examples.store, mapped(folder / file, np.int64)) for name, file in PARTS.items()}

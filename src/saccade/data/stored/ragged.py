@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from saccade.data.batches import Integers
 
-VALUES, LENGTHS, ENDS = "values.bin", "lengths.bin", "ends.bin"
+VALUES, LENGTHS, STARTS = "values.bin", "lengths.bin", "starts.bin"
+KIND = "values.type"
 MANY = 1 << 16  # rows that are looked at together
 
 
@@ -28,27 +30,25 @@ def smallest(limit: int) -> type[np.unsignedinteger[Any]]:
 
 
 class Ragged(Sequence[list[int]]):
-    """Row i is values[ends[i - 1] : ends[i]], with ends[-1] = 0.
+    """Row i is values[starts[i] : starts[i] + lengths[i]].
 
-    Shapes: values (sum of lengths), lengths (N), ends (N)
+    Shapes: values (sum of lengths), starts (N), lengths (N)
     """
 
-    def __init__(self, values: NDArray[Any], lengths: NDArray[Any], ends: NDArray[Any]) -> None:
-        self.values, self.lengths, self.ends = values, lengths, ends
+    def __init__(self, values: NDArray[Any], starts: NDArray[Any], lengths: NDArray[Any]) -> None:
+        self.values, self.starts, self.lengths = values, starts, lengths
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
         """These rows, in memory."""
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        total = int(lengths.sum())
-        values = np.fromiter((value for row in rows for value in row), np.int64, total)
-        return cls(values, lengths, np.cumsum(lengths))
+        values, lengths = flat(rows)
+        return cls(values, np.cumsum(lengths) - lengths, lengths)
 
     @classmethod
     def opened(cls, folder: Path) -> "Ragged":
         """Those that `write` has put there."""
-        kind = (folder / VALUES).with_suffix(".type").read_text(encoding="utf-8")
-        return cls(mapped(folder / VALUES, kind), mapped(folder / LENGTHS, np.int32), mapped(folder / ENDS, np.int64))
+        kind = (folder / KIND).read_text(encoding="utf-8")
+        return cls(mapped(folder / VALUES, kind), mapped(folder / STARTS, np.int64), mapped(folder / LENGTHS, np.int32))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -56,16 +56,25 @@ class Ragged(Sequence[list[int]]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
-        end = int(self.ends[index])
-        return self.values[end - int(self.lengths[index]) : end].tolist()
+        start = int(self.starts[index])
+        return self.values[start : start + int(self.lengths[index])].tolist()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ragged) and len(self) == len(other) and all(map(list.__eq__, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # as of lists
+
+    def cut(self, longest: int) -> "Ragged":
+        """The beginnings of rows that are longer."""
+        longer = any(True for _ in self.outside(0, longest))
+        return Ragged(self.values, self.starts, np.minimum(self.lengths, longest)) if longer else self
 
     def together(self, indices: Any) -> tuple[Integers, Integers]:
         """The values of these rows one after the other, and their lengths."""
         rows = np.asarray(indices, dtype=np.int64)
         lengths = self.lengths[rows].astype(np.int64)
-        first = self.ends[rows] - lengths
-        starts = np.cumsum(lengths) - lengths
-        places = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
+        before = np.cumsum(lengths) - lengths
+        places = np.repeat(self.starts[rows] - before, lengths) + np.arange(int(lengths.sum()))
         return self.values[places].astype(np.int64), lengths
 
     def outside(self, least: int, most: int) -> Iterator[tuple[int, int]]:
@@ -76,15 +85,20 @@ class Ragged(Sequence[list[int]]):
                 yield start + place, int(lengths[place])
 
 
-def write(folder: Path, parts: Iterable[tuple[NDArray[Any], NDArray[Any]]], limit: int) -> None:
+def flat(rows: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
+    """The values of rows one after the other, and the lengths of the rows."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    return np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum())), lengths
+
+
+def write(folder: Path, parts: Iterable[tuple[Integers, Integers]], limit: int) -> None:
     """Put rows into files of a directory, part by part: their values, all below the limit, and their lengths."""
     kind, total = np.dtype(smallest(limit)), 0
-    (folder / VALUES).with_suffix(".type").write_text(kind.str, encoding="utf-8")
+    (folder / KIND).write_text(kind.str, encoding="utf-8")
     with ExitStack() as stack:
-        values, lengths, ends = (stack.enter_context((folder / name).open("wb")) for name in (VALUES, LENGTHS, ENDS))
-        for flat, sizes in parts:
-            own = total + np.cumsum(sizes, dtype=np.int64)
-            total = int(own[-1]) if len(own) else total
-            values.write(flat.astype(kind).tobytes())
+        values, lengths, starts = (stack.enter_context((folder / name).open("wb")) for name in (VALUES, LENGTHS, STARTS))
+        for own, sizes in parts:
+            values.write(own.astype(kind).tobytes())
             lengths.write(sizes.astype(np.int32).tobytes())
-            ends.write(own.tobytes())
+            starts.write((total + np.cumsum(sizes, dtype=np.int64) - sizes).tobytes())
+            total += len(own)

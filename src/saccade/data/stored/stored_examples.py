@@ -7,6 +7,7 @@ fingerprint; `ends.bin` says where each of them ends; `numbers.bin` the line tha
 import contextlib
 import hashlib
 import json
+import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -25,7 +26,7 @@ from saccade.data.stored.ragged import mapped
 LARGE = 32_000_000  # bytes of a source from which on it is prepared once
 PACKED = 4  # how many times larger a gzipped text is about
 TOGETHER = 1 << 12  # examples that are read together
-GROUPS = 1000  # different groups that are listed
+FEW = 2  # groups of which it is known that there are several
 LAYOUT = 1  # of the files; another number has all of them made anew
 TEXTS, ENDS, NUMBERS, HASHES, FACTS = "texts.bin", "ends.bin", "numbers.bin", "hashes.bin", "facts.json"
 FIELDS = ("input", "target", "group")
@@ -39,7 +40,7 @@ class Store:
     def __init__(self, folder: Path, rename: Callable[[str], str] = str) -> None:
         self.folder = folder
         self.facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        self.texts = memoryview(mapped(folder / TEXTS, np.uint8)).cast("B")
+        self.texts = mapped(folder / TEXTS, np.uint8).data
         self.ends = mapped(folder / ENDS, np.uint64).reshape(-1, len(FIELDS))
         self.numbers = mapped(folder / NUMBERS, np.int64)
         self.hashes = mapped(folder / HASHES, np.uint64)
@@ -163,9 +164,9 @@ class StoredTexts(Sequence[str]):
         return list(self._texts(self.examples.places(indices)))
 
     def different(self) -> list[str]:
-        """The different texts: of groups those of the whole store, if they are few enough to be listed."""
-        known = self.examples.store.facts["groups"] if self.field == 2 else None
-        return known if known is not None else sorted(set(self))
+        """The different texts, sorted."""
+        known = self.examples.store.facts["groups"] if self.field == 2 else []
+        return known if len(known) == 1 else sorted(set(self))
 
     def name(self, *facts: Any) -> str:
         """The name of what is made from these texts and these facts."""
@@ -180,7 +181,7 @@ class StoredTexts(Sequence[str]):
 def kept(sources: Sequence[Path], settings: dict[str, Any], read: Read, report: Report) -> Sequence[Example]:
     """The examples that `read` gives: in a list, or those of a store, if the sources are large."""
     size = sum(map(weight, sources))
-    if size < LARGE:
+    if size < LARGE or not all(map(os.path.exists, sources)):
         return list(read(report))
     files = [file for source in sources for file in files_in(source)]
     facts = [[str(file.absolute()), *_state(file)] for file in files]
@@ -219,7 +220,7 @@ def weight(source: Path) -> int:
 
 def files_in(source: Path) -> list[Path]:
     """A file, or all files of a folder, in the order of their names."""
-    return sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
+    return sorted(path for path in source.rglob("*") if path.is_file()) if os.path.isdir(source) else [source]
 
 
 def _state(file: Path) -> list[int]:
@@ -229,7 +230,7 @@ def _state(file: Path) -> list[int]:
 
 
 def write(folder: Path, examples: Iterable[Example], told: Sequence[str], sources: Sequence[str]) -> None:
-    """Put examples into a directory. `told`: what was said while they were read, which is said again when they are opened."""
+    """Put examples into a directory. `told`: what was said while they were read, and is said again when they are opened."""
     hashed, position, count = hashlib.sha256(), 0, 0
     files: list[tuple[int, tuple[str, ...]]] = []
     groups: set[str] = set()
@@ -249,13 +250,18 @@ def write(folder: Path, examples: Iterable[Example], told: Sequence[str], source
             hashed.update(content)
             buffers[1].append(number)
             buffers[2].append(int.from_bytes(hashlib.sha256(parts[0][:-1]).digest()[:8], "big"))
-            if len(groups) <= GROUPS:
+            if len(groups) < FEW:
                 groups.add(example.group)
             if count % TOGETHER == 0:
                 _flush(buffers, others)
         _flush(buffers, others)
-    listed = sorted(groups) if len(groups) <= GROUPS else None
-    facts = {"fingerprint": hashed.hexdigest()[:DIGITS], "files": files, "groups": listed, "told": told, "sources": sources}
+    facts = {
+        "fingerprint": hashed.hexdigest()[:DIGITS],
+        "files": files,
+        "groups": sorted(groups),
+        "told": told,
+        "sources": sources,
+    }
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
 
 
