@@ -62,7 +62,8 @@ def lines(words: Sequence[str], steps: int, processes: int, options: Sequence[st
 
 def pace(words: Sequence[str], steps: int, processes: int) -> float:
     """Tokens per second: the median of the log's lines after the first."""
-    return statistics.median(one["tokens_per_second"] for one in lines(words, steps, processes) if one["step"] > SKIPPED)
+    later = [one for one in lines(words, steps, processes) if one["step"] > SKIPPED]
+    return float(statistics.median(one["tokens_per_second"] for one in later))
 
 
 def speed(report: Report, case: str, words: Sequence[str], steps: int, rounds: int) -> None:

@@ -11,6 +11,7 @@ from saccade.errors import SaccadeError, UsageError
 
 LOCK = ".lock"
 GLANCE = 0.05  # seconds; longer than it takes to see whether a lock is held
+TURN = 0.2  # seconds between two looks whether another process has finished
 
 _held: set[int] = set()
 
@@ -84,6 +85,20 @@ def _take_later(descriptor: int) -> bool:
     """One more try, for the case that somebody only looked."""
     time.sleep(GLANCE)
     return _take(descriptor)
+
+
+@contextlib.contextmanager
+def alone(folder: Path, kind: str) -> Iterator[None]:
+    """Wait until no other process writes a directory, and be the only one."""
+    while True:
+        with contextlib.suppress(InUse), locked(folder, kind):
+            try:
+                yield
+            finally:
+                with contextlib.suppress(OSError):  # Windows keeps what is open
+                    (folder / LOCK).unlink()
+            return
+        time.sleep(TURN)
 
 
 def _acquire(folder: Path, kind: str) -> int:

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from saccade import processes, readers, systems, writers
-from saccade.data.batches import BatchSource, PlannedBatches, Reordered, cut
-from saccade.data.examples import Example, Splits
+from saccade.data.batches import BatchSource, Integers, PlannedBatches, Reordered, cut
+from saccade.data.examples import Example, Splits, inputs_of
 from saccade.data.tensors import Batch
 from saccade.errors import DataError, InputError, UsageError
 from saccade.evaluation.length_bins import bounds
@@ -42,10 +42,18 @@ class Corpus:
     targets: Column | None = None
 
     @property
-    def lengths(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def lengths(self) -> Integers:
         """How long each example is."""
-        own = self.inputs.lengths
-        return own if self.targets is None or not len(self.targets.lengths) else np.stack((own, self.targets.lengths), 1)
+        return self.lengths_of(np.arange(len(self)))
+
+    def __len__(self) -> int:
+        return len(self.inputs.lengths)
+
+    def lengths_of(self, indices: Integers) -> Integers:
+        """How long these examples are."""
+        sides = (self.inputs,) if self.targets is None or not len(self.targets.lengths) else (self.inputs, self.targets)
+        own = [np.asarray(side.lengths[indices], dtype=np.int64) for side in sides]
+        return own[0] if len(own) == 1 else np.stack(own, 1)
 
     def batches(self, config: Any) -> BatchSource:
         """Where training batches come from: examples of like length, or what the reader makes of its inputs."""
@@ -68,10 +76,10 @@ class Chosen:
     """Some targets of a column."""
 
     column: Column
-    indices: np.ndarray[Any, np.dtype[np.int64]]
+    indices: Integers
 
     @property
-    def lengths(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def lengths(self) -> Integers:
         """How long each is."""
         every = self.column.lengths
         return every[self.indices] if len(every) else every
@@ -132,7 +140,7 @@ class Task:
             return corpus
         for _, problem in self.reader.flaws(examples):
             raise DataError(problem)
-        return Corpus(self.reader.encode([example.input for example in examples]), self.writer.encode(examples))
+        return Corpus(self.reader.encode(inputs_of(examples)), self.writer.encode(examples))
 
     def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
         """The index of each example that cannot be read or scored, and what is wrong with it."""

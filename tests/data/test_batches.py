@@ -132,6 +132,12 @@ class Lengths:
     def __init__(self, lengths: Integers) -> None:
         self.lengths = lengths
 
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def lengths_of(self, indices: Integers) -> Integers:
+        return self.lengths[indices]
+
     def batch(self, indices: Integers) -> list[int]:
         return list(map(int, indices))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import saccade
+from saccade import lock
 from saccade.data import fetching
 from saccade.data.fetching import Report, get
 from saccade.data.known import Known, KnownFile, known, lookup, present, status
@@ -379,7 +380,7 @@ def test_a_full_disk_is_one_line(site: Site, tmp_path: Path, monkeypatch: pytest
 
 
 def test_two_at_once_download_once(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "TURN", 0.01)
+    monkeypatch.setattr(lock, "TURN", 0.01)
     held, first = threading.Event(), threading.Event()
 
     def slow(path: str, done: int, total: int) -> None:

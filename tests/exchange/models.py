@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tokenizers import models, pre_tokenizers, processors
 from torch import Tensor, nn
 
 from saccade.data import tokenizers
+from saccade.data.stored.ragged import Ragged
 from saccade.data.tensors import Batch, TextInput, padded
 from saccade.data.tokenizers import END, START, Backend, LearnedTokenizer
 from saccade.errors import DataError
@@ -71,7 +73,7 @@ def teach(network: Model, tokenizer: LearnedTokenizer, end: list[int], steps: in
     dice, optimizer = random.Random(seed), torch.optim.Adam(network.eval().parameters(), 0.01)
     for _ in range(steps):
         rows = [tokenizer.encode(" ".join(dice.choices(WORDS, k=dice.randint(1, 6)))) for _ in range(24)]
-        targets = TextTargets([[*row[::-1], END] for row in rows], [START] * len(rows), 0, 0.0)
+        targets = TextTargets(Ragged.of([[*row[::-1], END] for row in rows]), np.full(len(rows), START), 0, 0.0)
         output = network(Batch(read_in([[*row, *end] for row in rows]), targets.batch(range(len(rows)))))
         optimizer.zero_grad()
         (output.loss / output.count).backward()

@@ -45,7 +45,7 @@ def test_they_come_back_from_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [1, 3, 5])
 def test_a_batch_has_the_ngrams_of_each_word_and_zeros_elsewhere(width: int) -> None:
     letters = Letters.of(TEXTS, 1)
-    found = Spelling(TEXTS, letters).batch([2, 1, 0], width)
+    found = Spelling.of_words(TEXTS, letters).batch([2, 1, 0], width)
     assert found.shape[:2] == (3, width)
     for row, text in zip(found.tolist(), [TEXTS[2], TEXTS[1], TEXTS[0]], strict=True):
         for place, numbers in enumerate(row):
@@ -54,4 +54,4 @@ def test_a_batch_has_the_ngrams_of_each_word_and_zeros_elsewhere(width: int) -> 
 
 
 def test_nothing_to_spell_is_a_place_of_padding() -> None:
-    assert torch.equal(Spelling([[]], Letters([])).batch([0], 2), torch.zeros(1, 2, 1, dtype=torch.int64))
+    assert torch.equal(Spelling.of_words([[]], Letters([])).batch([0], 2), torch.zeros(1, 2, 1, dtype=torch.int64))

@@ -51,7 +51,7 @@ def test_a_batch_is_padded_and_knows_its_lengths() -> None:
 def test_an_input_may_end_with_the_end_token() -> None:
     reader = fitted(append_end=True)
     end = reader.tokenizer.vocabulary.end
-    assert reader.encode(["See", ""]).rows == [[*reader.tokenizer.encode("See"), end], []]
+    assert list(reader.encode(["See", ""]).rows) == [[*reader.tokenizer.encode("See"), end], []]
     assert list(reader.axes(Example("See"))["input"].labels) == ["S", "e", "e", "</s>"]
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from saccade.data.stored.ragged import Ragged
 from saccade.errors import SaccadeError
 from saccade.readers.words import WordsColumn
 from saccade.systems import bag_of_words
@@ -25,7 +26,7 @@ LABELS = 3
 def corpus(label_smoothing: float = 0.0, agreement: float = 0.0) -> Corpus:
     sources, _ = rows()
     config = label.Config(label_smoothing=label_smoothing, agreement=agreement)
-    return Corpus(WordsColumn(sources), label.LabelColumn(np.arange(len(sources)) % LABELS, config))
+    return Corpus(WordsColumn(Ragged.of(sources)), label.LabelColumn(np.arange(len(sources)) % LABELS, config))
 
 
 def model(dropout: float) -> bag_of_words.Model:

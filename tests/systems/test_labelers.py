@@ -8,6 +8,7 @@ import torch
 from torch.nn.functional import pad
 
 from saccade import systems
+from saccade.data.stored.ragged import Ragged
 from saccade.data.tensors import Batch, LabelTarget, WordsInput, padded
 from saccade.data.tokenizers import UNKNOWN
 from saccade.readers.words import WordsColumn
@@ -93,7 +94,7 @@ def test_an_empty_text_has_a_label_too(name: str, given: dict[str, Any]) -> None
     empty = Batch(read([4, 5], []), LabelTarget(torch.tensor([0, 1])))
     logits = made.logits(empty.input)
     assert logits.isfinite().all()
-    alone = WordsColumn([[]]).batch([0])
+    alone = WordsColumn(Ragged.of([[]])).batch([0])
     torch.testing.assert_close(made.logits(alone)[0], logits[1], atol=1e-5, rtol=1e-5)
     assert all(grad.isfinite().all() for grad in gradients(made, made(empty).loss).values())
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.data.batches import PlannedBatches, plan
+from saccade.data.stored.ragged import Ragged
 from saccade.data.tensors import Batch
 from saccade.errors import DataError
 from saccade.readers.text import TextColumn
@@ -68,7 +69,8 @@ def rows(count: int = 40, seed: int = 0) -> list[list[list[int]]]:
 
 def corpus(count: int = 40, label_smoothing: float = 0.0) -> Corpus:
     inputs, targets = rows(count)
-    return Corpus(TextColumn(inputs, 0), TextTargets(targets, [1] * count, 0, label_smoothing))
+    own = TextTargets(Ragged.of(targets), np.ones(count, dtype=np.int64), 0, label_smoothing)
+    return Corpus(TextColumn(Ragged.of(inputs), 0), own)
 
 
 class Listed(PlannedBatches):
@@ -78,7 +80,7 @@ class Listed(PlannedBatches):
         super().__init__(corpus, batch_tokens=60)
         self.listed = batches
 
-    def _batches(self) -> list[Any]:
+    def _batches(self, group: int) -> list[Any]:
         return self.listed
 
 

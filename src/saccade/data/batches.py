@@ -19,6 +19,9 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SPREAD = 5.0  # of a normal distribution, five mean absolute deviations hold 95 %
+WHOLE = 1 << 18  # examples up to which an epoch is planned at once
+GROUP = 1 << 17  # examples that are planned together where there are more
+BLOCK = 1 << 8  # neighbors that come into one group, so that files are read in long stretches
 JITTER = 0.25  # how far an example may stray in an epoch, in batches
 
 
@@ -61,8 +64,8 @@ class BatchSource(Protocol):
 class Encoded(Protocol):
     """Encoded examples: the lengths that batches are planned by, and the batch of some of them."""
 
-    @property
-    def lengths(self) -> Integers: ...
+    def __len__(self) -> int: ...
+    def lengths_of(self, indices: Integers) -> Integers: ...
     def batch(self, indices: Integers) -> Any: ...
 
 
@@ -71,7 +74,13 @@ class Reordered:
 
     def __init__(self, corpus: Encoded, order: Integers) -> None:
         self.corpus, self.order = corpus, order
-        self.lengths = corpus.lengths[order]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def lengths_of(self, indices: Integers) -> Integers:
+        """How long the examples in these places are."""
+        return self.corpus.lengths_of(self.order[indices])
 
     def batch(self, indices: Integers) -> Any:
         """The batch of these places of the order."""
@@ -79,29 +88,42 @@ class Reordered:
 
 
 class PlannedBatches:
-    """Batches of like length, epoch after epoch."""
+    """Batches of like length, epoch after epoch.
+
+    Of very many examples some are planned together, a group; which, is drawn anew in each epoch. `position` is the number
+    of the group times GROUP, and of the batch in the group: no other group must be planned to go on from there.
+    """
 
     def __init__(self, corpus: Encoded, *, batch_tokens: int, batch_size: int = 0, seed: int = 0) -> None:
         self.corpus, self.seed, self.part = corpus, seed, ALL
-        self.budget = batch_size or batch_tokens
-        self.lengths = np.ones(len(corpus.lengths), dtype=np.int64) if batch_size else corpus.lengths
+        self.alike, self.budget = batch_size > 0, batch_size or batch_tokens
         self.epoch = self.position = 0
-        self._plan: tuple[int, list[Integers]] = (-1, [])
+        self._plan: tuple[tuple[int, int], list[Integers]] = ((-1, 0), [])
 
     def next(self) -> Any:
-        """The next batch; after the last of an epoch comes the first of the following."""
-        if self.position >= len(self._batches()):
-            self.epoch, self.position = self.epoch + 1, 0
-        indices = self._batches()[self.position]
-        self.position += 1
+        """The next batch; after the last of a group comes the first of the next, and after the last group an epoch."""
+        many = len(self.corpus) > WHOLE
+        group, place = divmod(self.position, GROUP) if many else (0, self.position)
+        if place >= len(self._batches(group)):
+            group, place = group + 1, 0
+            if group >= groups(len(self.corpus)):
+                self.epoch, group = self.epoch + 1, 0
+        indices = self._batches(group)[place]
+        self.position = group * GROUP + place + 1
         return self.part.batch(indices, self.corpus.batch)
 
-    def _batches(self) -> list[Integers]:
-        if self._plan[0] != self.epoch:
-            self._plan = (self.epoch, plan(self.lengths, self.budget, self.seed, self.epoch))
+    def _batches(self, group: int) -> list[Integers]:
+        if self._plan[0] != (self.epoch, group):
+            self._plan = ((self.epoch, group), self._planned(self.epoch, group))
         if not self._plan[1]:
             raise DataError("there is nothing to train on: the training data is empty")
         return self._plan[1]
+
+    def _planned(self, epoch: int, group: int) -> list[Integers]:
+        """The batches of one group."""
+        own = grouped(len(self.corpus), self.seed, epoch, group)
+        lengths = np.ones(len(own), dtype=np.int64) if self.alike else self.corpus.lengths_of(own)
+        return [own[batch] for batch in plan(lengths, self.budget, self.seed, epoch, group)]
 
     def state(self) -> dict[str, int]:
         """Where it stands."""
@@ -113,11 +135,33 @@ class PlannedBatches:
 
     def steps(self, epochs: float) -> int:
         """As many as the first epoch has, times the epochs."""
-        return max(1, math.ceil(epochs * len(plan(self.lengths, self.budget, self.seed, 0))))
+        planned = (len(self._planned(0, group)) for group in range(groups(len(self.corpus))))
+        return max(1, math.ceil(epochs * sum(planned)))
 
 
-def plan(lengths: NDArray[np.integer], max_tokens: int, seed: int, epoch: int) -> list[Integers]:
-    """The batches of one epoch, each the indices of its examples; every index comes once.
+def groups(count: int) -> int:
+    """In how many groups so many examples are planned."""
+    return 1 if count <= WHOLE else -(-count // GROUP)
+
+
+def grouped(count: int, seed: int, epoch: int, group: int) -> Integers:
+    """The indices of the examples of a group: all, or blocks of neighbors that are drawn for it; each comes in one group."""
+    if count <= WHOLE:
+        return np.arange(count)
+    blocks = -(-count // BLOCK)
+    order = np.argsort(uniform(_philox(seed, epoch, 0), blocks), kind="stable")
+    own = np.sort(order[group * (GROUP // BLOCK) : (group + 1) * (GROUP // BLOCK)])
+    indices = (own[:, None] * BLOCK + np.arange(BLOCK)).reshape(-1)
+    return indices[indices < count]
+
+
+def _philox(seed: int, *purpose: int) -> np.random.Philox:
+    # Philox's raw numbers stay the same in every version of numpy, which is not promised of what is drawn through Generator.
+    return np.random.Philox(np.random.SeedSequence(seed, spawn_key=purpose))
+
+
+def plan(lengths: NDArray[np.integer], max_tokens: int, seed: int, epoch: int, group: int = 0) -> list[Integers]:
+    """The batches of one epoch, or of one group of its examples, each the indices of its examples; every index comes once.
 
     `lengths` is (N,) or (N, 2), source and target. Rows × (longest source + longest target) of a batch is at most
     `max_tokens`; an example that is longer than this by itself stands alone.
@@ -127,8 +171,7 @@ def plan(lengths: NDArray[np.integer], max_tokens: int, seed: int, epoch: int) -
         raise UsageError(f"expected max_tokens ≥ 1, seed ≥ 0, epoch ≥ 0, got {max_tokens}, {seed}, {epoch}")
     # What is longer than a batch stands alone whatever its length; cut here, it cannot overflow a product below.
     sources, targets = np.minimum(sources, max_tokens + 1), np.minimum(targets, max_tokens + 1)
-    # Philox's raw numbers stay the same in every version of numpy, which is not promised of what is drawn through Generator.
-    philox = np.random.Philox(np.random.SeedSequence(seed, spawn_key=(epoch,)))
+    philox = _philox(seed, epoch, *([group] if group else []))
     order = _order(sources, targets, max_tokens, uniform(philox, len(sources)))
     ends = _ends(sources[order], targets[order], max_tokens)
     batches = [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]

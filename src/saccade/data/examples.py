@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+DIGITS = 16  # of a fingerprint
 PARTS = {"train": "training", "valid": "validation", "test": "test"}  # of a data set, and what each is called
 
 
@@ -108,6 +109,24 @@ def place(example: Example, number: int, side: int = 0) -> str:
     return example.where(side) or named
 
 
+def inputs_of(examples: Sequence[Example]) -> Sequence[Any]:
+    """The inputs alone."""
+    stored: Sequence[Any] | None = getattr(examples, "inputs", None)
+    return [example.input for example in examples] if stored is None else stored
+
+
+def targets_of(examples: Sequence[Example]) -> Sequence[str]:
+    """The targets alone."""
+    stored: Sequence[str] | None = getattr(examples, "targets", None)
+    return [example.target for example in examples] if stored is None else stored
+
+
+def groups_of(examples: Sequence[Example]) -> list[str]:
+    """The different groups, sorted."""
+    groups = getattr(examples, "groups", None)
+    return sorted({example.group for example in examples}) if groups is None else list(groups.different())
+
+
 def files_of(examples: Iterable[Example]) -> str:
     """The files that examples were read from, for a message."""
     names = list(dict.fromkeys(file for example in examples for file in example.files))
@@ -119,7 +138,7 @@ def digest(content: Iterable[bytes]) -> str:
     hashed = hashlib.sha256()
     for part in content:
         hashed.update(part)
-    return hashed.hexdigest()[:16]
+    return hashed.hexdigest()[:DIGITS]
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
@@ -158,8 +177,12 @@ class Splits:
 
     def fingerprint_of(self, part: str) -> str:
         """That of one part; what all share is counted among the training examples."""
+        own = getattr(self, part)
+        if self.shared is None and hasattr(own, "fingerprint"):
+            fingerprint: str = own.fingerprint
+            return fingerprint
         shared = self.shared.content() if self.shared is not None and part == "train" else ()
-        return digest(chain(chain.from_iterable(example.content() for example in getattr(self, part)), shared))
+        return digest(chain(chain.from_iterable(example.content() for example in own), shared))
 
     def parts(self) -> list[tuple[str, Sequence[Example]]]:
         """Each part with its name."""

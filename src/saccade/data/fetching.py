@@ -8,21 +8,20 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from saccade.data import known
 from saccade.data.known import Known, KnownFile
 from saccade.errors import DataError
-from saccade.lock import LOCK, InUse, locked
+from saccade.lock import alone
 
 VARIABLE = "SACCADE_MIRROR"
 SCHEMES = ("http", "https")
 TIMEOUT = 30.0  # seconds without a byte
 TRIES, PAUSE = 3, 1.0  # of an address that may yet answer; seconds before the second, which double
-TURN = 0.2  # seconds between two looks whether another process has finished
 CHUNK = 1 << 16
 LARGEST = 1 << 30  # bytes of an archive
 PASSING = {408, 425, 429, 500, 502, 503, 504}  # HTTP's codes that may be others the next time
@@ -40,7 +39,7 @@ def get(item: Known, directory: Path, report: Report) -> list[Path]:
     if not files:
         return []
     folder = directory / item.name
-    with _alone(folder):
+    with alone(folder, "data set"):
         try:
             # Looked for anew: another process may have fetched them meanwhile.
             return _Session(folder, report, known.wanted(replace(item, files=files), directory)).fetch()
@@ -48,20 +47,6 @@ def get(item: Known, directory: Path, report: Report) -> list[Path]:
             path = error.filename or folder
             fix = "free some space or choose another data directory; what has arrived is kept"
             raise DataError(f"{path}: cannot be written ({error.strerror or error}); {fix}") from None
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process fetches this data set."""
-    while True:
-        with suppress(InUse), locked(folder, "data set"):
-            try:
-                yield
-            finally:
-                with suppress(OSError):  # Windows keeps what is open
-                    (folder / LOCK).unlink()
-            return
-        time.sleep(TURN)
 
 
 @dataclass(frozen=True)

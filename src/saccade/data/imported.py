@@ -73,15 +73,19 @@ class ImportedTokenizer(TokenList):
         check_ids(ids, self.size)
         return [self._label(self._tokens[index]) for index in ids]
 
-    def save(self, path: Path) -> None:
-        """Writes the file that `load` reads."""
+    def text(self) -> str:
+        """What the file says that `load` reads."""
         table = {
             "pieces": json.loads(self.backend.to_str()),
             "tokens": self._tokens,
             "special": asdict(self.vocabulary),
             "language_codes": self.language_codes,
         }
-        path.write_text(json.dumps(table, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+        return json.dumps(table, ensure_ascii=False) + "\n"
+
+    def save(self, path: Path) -> None:
+        """Writes it."""
+        path.write_text(self.text(), encoding="utf-8", newline="\n")
 
     def _cut(self, text: str) -> list[str]:
         code = LANGUAGE.match(prepared(text)) if self.language_codes else None

@@ -12,6 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.data.batches import Integers
+from saccade.data.stored.ragged import flat
+
 FAR = 1_000_000  # the distance of words from an aspect that does not occur in their text
 
 
@@ -186,7 +189,11 @@ class NumberTarget:
 
 def padded(rows: Sequence[Sequence[int]], pad: int = 0) -> tuple[Tensor, Tensor]:
     """Rows of ids as one rectangle (B, longest), and their lengths (B)."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    rectangle = np.full((len(rows), int(lengths.max(initial=0))), pad, dtype=np.int64)
-    rectangle[np.arange(rectangle.shape[1]) < lengths[:, None]] = [token for row in rows for token in row]
+    return filled(*flat(rows), pad)
+
+
+def filled(values: Integers, lengths: Integers, pad: int = 0) -> tuple[Tensor, Tensor]:
+    """The same of rows that stand one after the other."""
+    rectangle = np.full((len(lengths), int(lengths.max(initial=0))), pad, dtype=np.int64)
+    rectangle[np.arange(rectangle.shape[1]) < lengths[:, None]] = values
     return torch.from_numpy(rectangle), torch.from_numpy(lengths)

@@ -10,9 +10,10 @@ batches puts padding, start and end there, which is why the file does not declar
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -20,6 +21,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from saccade.config import Positive
+from saccade.data.stored.preparations import followed
 from saccade.errors import DataError, SaccadeError, UsageError
 
 # The layout of learned tokenizers; imported ones have that of their family.
@@ -109,6 +111,10 @@ class Tokenizer(Protocol):
         """Each id as text, special tokens by their name."""
         ...
 
+    def text(self) -> str:
+        """What its file says."""
+        ...
+
     def save(self, path: Path) -> None:
         """Writes a file that `saccade.data.imported.load` reads."""
         ...
@@ -141,6 +147,26 @@ class Config:
     """Whether texts are turned to lower case first."""
 
 
+class Joined:
+    """Texts of several sources, one after the other, read anew each time."""
+
+    def __init__(self, *parts: Iterable[str]) -> None:
+        self.parts = parts
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self.parts)
+
+
+class _Read:
+    """Texts as a tokenizer reads them, of which the listener is told."""
+
+    def __init__(self, texts: Iterable[str], lower: bool) -> None:
+        self.texts, self.lower = texts, lower
+
+    def __iter__(self) -> Iterator[str]:
+        return (prepared(text, self.lower) for text in followed(self.texts, "learning a tokenizer", 0))
+
+
 def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
     """The tokenizer of these texts; the same texts give the same file, byte for byte."""
     if config.kind == "imported":
@@ -148,9 +174,10 @@ def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
     least = len(SPECIALS) + (BYTES if config.kind == "bpe" else 1)
     if config.size < least:
         raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
-    read = [prepared(text, config.lower) for text in texts]
+    read = _Read(texts if isinstance(texts, Joined | Sequence) else list(texts), config.lower)
     if not any(read):
-        raise DataError(f"nothing to learn a tokenizer from: expected text, got {len(read)} texts, all empty")
+        count = sum(1 for _ in read)
+        raise DataError(f"nothing to learn a tokenizer from: expected text, got {count} texts, all empty")
     if config.kind == "bpe":
         vocabulary, merges = _learn_pairs(read, config)
     else:
@@ -191,11 +218,11 @@ def _frequent(counts: Mapping[str, int], config: Config) -> list[str]:
     return [text for text, _ in sorted(enough, key=lambda item: (-item[1], item[0]))]
 
 
-def _counted_marks(texts: Sequence[str]) -> Counter[str]:
+def _counted_marks(texts: Iterable[str]) -> Counter[str]:
     return Counter(mark for text in texts if "<" in text for mark in MARK.findall(text))
 
 
-def _learn_pieces(texts: Sequence[str], config: Config) -> dict[str, int]:
+def _learn_pieces(texts: Iterable[str], config: Config) -> dict[str, int]:
     """The vocabulary of characters or words."""
     marks = _counted_marks(texts)
     kept = set(_frequent(marks, config))
@@ -211,7 +238,7 @@ def _learn_pieces(texts: Sequence[str], config: Config) -> dict[str, int]:
     return {token: index for index, token in enumerate([*SPECIALS, *learned])}
 
 
-def _learn_pairs(texts: Sequence[str], config: Config) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def _learn_pairs(texts: Iterable[str], config: Config) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """The vocabulary of byte pairs, special tokens and marks first, and the pairs that are merged, in their order."""
     marks = _frequent(_counted_marks(texts), config)[: config.size - len(SPECIALS) - BYTES]
     learner = Backend(models.BPE())

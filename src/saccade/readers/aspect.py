@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from saccade.data.examples import Example, Splits, place
+from saccade.data.stored.ragged import Ragged
 from saccade.data.tensors import FAR, AspectInput, padded
 from saccade.errors import DataError
 from saccade.readers import words
@@ -49,7 +50,7 @@ class AspectColumn(WordsColumn):
 
     def __init__(
         self,
-        rows: list[list[int]],
+        rows: Ragged,
         aspects: list[list[int]],
         away: list[list[int]],
         spelling: tuple[Spelling | None, Spelling | None],
@@ -101,10 +102,10 @@ class Reader(words.Reader):
         pairs = [parted(text, f"example {number}: ") for number, text in enumerate(inputs, 1)]
         sides = [[pair[side] for pair in pairs] for side in (0, 1)]
         sources, aspects = map(self.tokenizer.encode_batch, sides)
-        rows, longer = self.cut(sources)
+        rows, longer = self.cut(Ragged.of(sources))
         pieces = [list(map(self.tokenizer.pieces, side)) for side in sides]
         away = [distances(tokens[: len(row)], aspect) for row, tokens, aspect in zip(rows, *pieces, strict=True)]
-        return AspectColumn(rows, aspects, away, (self.spelled(pieces[0]), self.spelled(pieces[1])), longer)
+        return AspectColumn(rows, aspects, away, (self.spelled(sides[0]), self.spelled(sides[1])), longer)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         return super().axes(Example(parted(example.input)[0]))

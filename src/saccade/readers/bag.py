@@ -138,11 +138,11 @@ class Reader(reader.Reader):
         self.scale = scale
 
     @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
+    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str]) -> "Reader":
         return cls(config, fitted(splits, config.max_deviation))
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
         return cls(config, earlier.scale.going_on(fitted(splits, config.max_deviation)))
 
     def save(self, directory: Path) -> None:

@@ -1,6 +1,6 @@
 """Nodes of one graph, which is part of the run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ class Reader(reader.Reader):
         self.whole = NodeInput(graph, matrix, edges, torch.zeros(0, dtype=torch.long))
 
     @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
+    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str]) -> "Reader":
         data: GraphData = splits.shared
         if data.features.width == 0:
             raise DataError(

@@ -1,7 +1,7 @@
 """Pictures: standardized by the mean and deviation of each channel."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,13 +90,13 @@ class Reader(reader.Reader):
         self.scale = scale
 
     @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
+    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str]) -> "Reader":
         first = splits.train[0].input.pixels.shape
         shape = (first[0], first[1], first[2] if len(first) == 3 else 1)
         return cls(config, PixelScale.of(stacked([example.input for example in splits.train], shape)))
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
         own, before = splits.train[0].input.pixels.shape, earlier.scale
         same = before.shape == (own[0], own[1], own[2] if len(own) == 3 else 1)
         return cls(config, before) if same else cls.fit(config, tokens, splits, texts)

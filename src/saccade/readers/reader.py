@@ -1,7 +1,7 @@
 """What every reader does; a kind of input says how."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -62,6 +62,8 @@ class Side:
 
     def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
         """The index of each example that `check` refuses, and what is wrong with it."""
+        if type(self).check is Side.check:  # which refuses none
+            return
         for index, example in enumerate(examples):
             try:
                 self.check(example)
@@ -84,12 +86,12 @@ class Reader(Side):
     "Size of a batch without gradients."
 
     @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str]) -> "Reader":
+    def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str]) -> "Reader":
         """Learn from the training inputs what encoding needs; `texts` are further ones that a tokenizer must know."""
         return cls(config)
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: Any) -> "Reader":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: Any) -> "Reader":
         """As `fit`, with what an earlier reader of this kind has learned."""
         return cls.fit(config, tokens, splits, texts)
 

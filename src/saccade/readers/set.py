@@ -1,6 +1,6 @@
 """Sets: words, or instances such as rows of features and pictures, in no order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,10 +10,10 @@ import torch
 
 from saccade.data import tokenizers
 from saccade.data.batches import Integers
-from saccade.data.examples import Bag, Example, Splits
+from saccade.data.examples import Bag, Example, Splits, inputs_of
 from saccade.data.formats import bag_files, text_files
 from saccade.data.tensors import BagInput
-from saccade.data.tokenizers import LearnedTokenizer, unknown_places
+from saccade.data.tokenizers import Joined, LearnedTokenizer, unknown_places
 from saccade.errors import DataError
 from saccade.readers import bag, reader
 from saccade.readers.bag import Scale
@@ -72,13 +72,13 @@ class Reader(reader.Reader):
         self.tokenizer, self.scale = tokenizer, scale
 
     @classmethod
-    def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Sequence[str]) -> "Reader":
+    def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
         if isinstance(splits.train[0].input, str):
-            return cls(config, tokenizers.train([*(example.input for example in splits.train), *texts], tokens))
+            return cls(config, tokenizers.train(Joined(inputs_of(splits.train), texts), tokens))
         return cls(config, scale=bag.fitted(splits))
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
         if isinstance(splits.train[0].input, str):
             return cls(config, earlier.tokenizer) if earlier.tokenizer else cls.fit(config, tokens, splits, texts)
         own = bag.fitted(splits)

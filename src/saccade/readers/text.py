@@ -1,18 +1,19 @@
 """Texts, whole: sentences to translate, dates to normalize."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from saccade.config import Positive
 from saccade.data import imported, tokenizers
-from saccade.data.examples import Example, Splits, place
+from saccade.data.examples import Example, Splits, inputs_of, place
 from saccade.data.formats import text_files
-from saccade.data.tensors import TextInput, padded
+from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.token_rows import rows_of
+from saccade.data.tensors import TextInput, filled
+from saccade.data.tokenizers import Joined
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, require_text
@@ -20,7 +21,6 @@ from saccade.view.trace import Axis
 
 PLACES = {"char": "characters", "word": "words"}
 FILE = "tokenizer.json"
-WINDOW = 2000  # texts that are encoded together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,14 @@ class Config:
 class TextColumn:
     """Token ids of texts; of inputs that are read in pieces, `owners` says which input each row is of."""
 
-    def __init__(self, rows: list[list[int]], pad: int, owners: list[int] | None = None) -> None:
+    def __init__(self, rows: Ragged, pad: int, owners: Sequence[int] | None = None) -> None:
         self.rows, self.pad = rows, pad
-        self.owners = list(range(len(rows))) if owners is None else owners
-        self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        self.owners: Sequence[int] = range(len(rows)) if owners is None else owners
+        self.lengths = rows.lengths
 
     def batch(self, indices: Any) -> TextInput:
         """The tensors of these texts."""
-        return TextInput(*padded([self.rows[i] for i in indices], self.pad))
+        return TextInput(*filled(*self.rows.together(indices), self.pad))
 
 
 class Reader(reader.Reader):
@@ -58,11 +58,11 @@ class Reader(reader.Reader):
         self.tokenizer = tokenizer
 
     @classmethod
-    def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Sequence[str]) -> "Reader":
-        return cls(config, tokenizers.train([*(example.input for example in splits.train), *texts], tokens))
+    def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
+        return cls(config, tokenizers.train(Joined(inputs_of(splits.train), texts), tokens))
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
         return cls(config, earlier.tokenizer)
 
     def strange(self, earlier: Any) -> set[str]:
@@ -79,15 +79,13 @@ class Reader(reader.Reader):
         return {"source": self.tokenizer.vocabulary}
 
     def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
-        for start in range(0, len(examples), WINDOW):
-            window = examples[start : start + WINDOW]
-            for index, row in enumerate(self._rows([example.input for example in window]), start):
-                try:
-                    if not row:
-                        raise DataError("expected a source, got a text without tokens; leave it out")
-                    self.require_length(row)
-                except DataError as error:
-                    yield index, f"{place(examples[index], index + 1)}: {error}"
+        for index, length in self.encode(inputs_of(examples)).rows.outside(1, self.config.max_length):
+            try:
+                if not length:
+                    raise DataError("expected a source, got a text without tokens; leave it out")
+                self.require_length(length)
+            except DataError as error:
+                yield index, f"{place(examples[index], index + 1)}: {error}"
 
     def _rows(self, texts: Sequence[str]) -> list[list[int]]:
         return self._ended(self.tokenizer.encode_batch(["" if text.isspace() else text for text in texts]))
@@ -96,27 +94,28 @@ class Reader(reader.Reader):
         """With the end token, if the model reads it; a text without tokens stays so."""
         return [[*row, self.tokenizer.vocabulary.end] if row else row for row in rows] if self.config.append_end else rows
 
-    def require_length(self, row: Sequence[int]) -> None:
+    def require_length(self, length: int) -> None:
         """Refuse a text that is too long."""
         most = self.config.max_length
-        if len(row) > most:
-            raise DataError(f"{len(row)} tokens, at most {most} expected; shorten it, or set reader.max_length")
+        if length > most:
+            raise DataError(f"{length} tokens, at most {most} expected; shorten it, or set reader.max_length")
 
     def encode(self, inputs: Sequence[str]) -> TextColumn:
-        return TextColumn(self._rows(inputs), self.tokenizer.vocabulary.pad)
+        rows = rows_of(inputs, self.tokenizer, self._rows, self.config.append_end)
+        return TextColumn(rows, self.tokenizer.vocabulary.pad)
 
     def encode_in_pieces(self, inputs: Sequence[str]) -> TextColumn:
         """As `encode`, but what is too long is cut into pieces of about the same length."""
         rows = self.tokenizer.encode_batch(["" if text.isspace() else text for text in inputs])
         parts, owners = pieces(rows, self.config.max_length)
-        return TextColumn(self._ended(parts), self.tokenizer.vocabulary.pad, owners)
+        return TextColumn(Ragged.of(self._ended(parts)), self.tokenizer.vocabulary.pad, owners)
 
     def parse(self, typed: Any, splits: Load) -> Example | None:
         text = require_text(typed)
         return Example(text) if text and not text.isspace() else None
 
     def check(self, example: Example) -> None:
-        self.require_length(self.tokenizer.encode(example.input))
+        self.require_length(len(self.tokenizer.encode(example.input)))
 
     def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
         return text_files.inputs_of(path, column)

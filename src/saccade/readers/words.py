@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from saccade.config import Count, Positive
 from saccade.data import tokenizers
-from saccade.data.examples import Example, Splits
+from saccade.data.examples import Example, Splits, inputs_of
 from saccade.data.formats import text_files
-from saccade.data.tensors import WordsInput, padded
-from saccade.data.tokenizers import LearnedTokenizer, unknown_places
+from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.token_rows import rows_of
+from saccade.data.tensors import WordsInput, filled
+from saccade.data.tokenizers import Joined, LearnedTokenizer, unknown_places
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, Note, require_text
@@ -42,13 +43,13 @@ class Config:
 class WordsColumn:
     """Words of texts and, if letters are read, their spelling; `longer` counts texts that are not read to their end."""
 
-    def __init__(self, rows: list[list[int]], spelling: Spelling | None = None, longer: int = 0) -> None:
+    def __init__(self, rows: Ragged, spelling: Spelling | None = None, longer: int = 0) -> None:
         self.rows, self.spelling, self.longer = rows, spelling, longer
-        self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        self.lengths = rows.lengths
 
     def batch(self, indices: Any) -> WordsInput:
         """The tensors of these texts."""
-        tokens, lengths = padded([self.rows[i] for i in indices])
+        tokens, lengths = filled(*self.rows.together(indices))
         if tokens.shape[1] == 0:  # all are empty: layers expect a place, if only one of padding
             tokens = tokens.new_zeros(len(tokens), 1)
         return WordsInput(tokens, lengths, spelling=self.spelled(self.spelling, indices, tokens))
@@ -71,13 +72,13 @@ class Reader(reader.Reader):
         self.tokenizer, self.letters = tokenizer, letters
 
     @classmethod
-    def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Sequence[str]) -> "Reader":
+    def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
         known = cls.texts(splits.train)
-        tokenizer = tokenizers.train([*known, *texts], tokens)
+        tokenizer = tokenizers.train(Joined(known, texts), tokens)
         return cls(config, tokenizer, cls._letters(config, tokenizer, known))
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Sequence[str], earlier: "Reader") -> "Reader":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
         if config.spelling == earlier.config.spelling:
             return cls(config, earlier.tokenizer, earlier.letters)
         return cls(config, earlier.tokenizer, cls._letters(config, earlier.tokenizer, cls.texts(splits.train)))
@@ -91,9 +92,9 @@ class Reader(reader.Reader):
         return tokens | ({"ngrams"} if self.letters is not getattr(earlier, "letters", None) else set())
 
     @classmethod
-    def texts(cls, examples: Sequence[Example]) -> list[str]:
+    def texts(cls, examples: Sequence[Example]) -> Sequence[str]:
         """The texts whose words are learned."""
-        return [example.input for example in examples]
+        return inputs_of(examples)
 
     def save(self, directory: Path) -> None:
         self.tokenizer.save(directory / FILE)
@@ -110,17 +111,17 @@ class Reader(reader.Reader):
         return {"source": self.tokenizer.vocabulary, **letters}
 
     def encode(self, inputs: Sequence[str]) -> Any:
-        rows, longer = self.cut(self.tokenizer.encode_batch(inputs))
-        return WordsColumn(rows, self.spelled(map(self.tokenizer.pieces, inputs)), longer)
+        rows, longer = self.cut(rows_of(inputs, self.tokenizer, self.tokenizer.encode_batch))
+        return WordsColumn(rows, self.spelled(inputs), longer)
 
-    def cut(self, rows: list[list[int]]) -> tuple[list[list[int]], int]:
+    def cut(self, rows: Ragged) -> tuple[Ragged, int]:
         """What is read of these texts, and how many of them go on."""
         most = self.config.max_length
-        return [row[:most] for row in rows], sum(len(row) > most for row in rows)
+        return rows.cut(most), sum(1 for _ in rows.outside(0, most))
 
-    def spelled(self, texts: Iterable[Sequence[str]]) -> Spelling | None:
+    def spelled(self, texts: Sequence[str]) -> Spelling | None:
         """How the words of these texts are written, if letters are read."""
-        return None if self.letters is None else Spelling(texts, self.letters)
+        return None if self.letters is None else Spelling.of(texts, self.tokenizer, self.letters)
 
     def limit(self) -> str:
         """How long a text is at most that is read to its end."""

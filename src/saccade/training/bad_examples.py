@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from saccade.data.examples import PARTS
 from saccade.data.formats.text_files import SHOWN
+from saccade.data.stored.stored_examples import StoredExamples
 from saccade.errors import DataError
 
 Note = Callable[[str], None]
@@ -55,4 +58,7 @@ def _left(examples: Sequence[Any], flaws: Mapping[int, str], part: str, note: No
         raise DataError(f"{PARTS[part]} data: expected examples, got {len(flaws)} bad ones only; the first: {first[0]}")
     more = "; …" if len(flaws) > SHOWN else ""
     note(f"{PARTS[part]} data: skipped {len(flaws)} bad of {len(examples)} examples: {'; '.join(first)}{more}")
-    return [example for index, example in enumerate(examples) if index not in flaws]
+    left = (index for index in range(len(examples)) if index not in flaws)
+    if isinstance(examples, StoredExamples):
+        return examples[np.fromiter(left, np.int64)]
+    return [examples[index] for index in left]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from saccade.data.examples import Splits, in_order
+from saccade.data.examples import Splits, in_order, targets_of
 
 FEW, UNEVEN, HANDFUL = 20, 5, 50
 SHOWN = 6  # labels that are counted in a note
@@ -36,8 +36,8 @@ def _warmup_note(warmup: int, steps: int) -> str:
 
 
 def _label_notes(splits: Splits, writer: Any) -> Iterator[str]:
-    counts = Counter(example.target for example in splits.train)
-    if len({example.target for example in splits.valid}) == 1:
+    counts = Counter(targets_of(splits.train))
+    if len({*targets_of(splits.valid)}) == 1:
         only = f"all validation examples have the label {splits.valid[0].target!r}"
         yield f"{only}: their scores tell little; name data.valid, or raise data.held_out"
     treated = writer.class_weight != "none" or writer.balanced_batches

@@ -18,6 +18,7 @@ from saccade.view.output.display_text import visible
 
 SECONDS = 10.0  # between two plain lines
 REFRESHED = 1.0  # seconds after which a bar tells the pace anew
+SLOW = 1.0  # seconds after which it is told what takes so long
 
 
 def told(scores: Mapping[str, Mapping[str, float]]) -> str:
@@ -39,7 +40,7 @@ def clock(seconds: float) -> str:
 
 
 @contextmanager
-def told_if_slow(note: Callable[[str], None], text: str, seconds: float = 1.0) -> Iterator[None]:
+def told_if_slow(note: Callable[[str], None], text: str, seconds: float = SLOW) -> Iterator[None]:
     """Says what takes so long, once it does."""
     timer = threading.Timer(seconds, note, [text])
     timer.daemon = True
@@ -82,6 +83,9 @@ class Quiet:
 
     def note(self, text: str) -> None:
         """A sentence for the user."""
+
+    def preparing(self, what: str, done: int, total: int) -> None:
+        """So much is done of what comes before training: reading, tokenizing; a total of 0 is unknown."""
 
     def begin(self, step: int, steps: int) -> None:
         """Training starts at this step, of so many."""
@@ -139,10 +143,20 @@ class Lines(Quiet):
     def __init__(self) -> None:
         self.steps, self.spoke = 0, 0.0
         self.last = PaceMark(0, 0.0)  # the line before, from which the pace is told
+        self.prepared, self.due = "", 0.0  # what is being prepared, and when its next line is due
 
     def note(self, text: str) -> None:
         """At once."""
         print(visible(text), file=sys.stderr, flush=True)
+
+    def preparing(self, what: str, done: int, total: int) -> None:
+        """If it takes long, now and then."""
+        now = time.monotonic()
+        if what != self.prepared:
+            self.prepared, self.due = what, now + SLOW
+        if now >= self.due and done != total:
+            self.due = now + SECONDS
+            self.note(f"{what}: {done:,}" + (f" of {total:,}" if total else ""))
 
     def begin(self, step: int, steps: int) -> None:
         """Remember where it starts and how far it goes."""
@@ -195,8 +209,30 @@ class Bar(Lines):
         """Above the bar."""
         self.console.print(visible(text), markup=False)
 
+    def preparing(self, what: str, done: int, total: int) -> None:
+        """A bar of its own, which goes when it is full."""
+        if what != self.prepared:
+            self._prepared()
+            self.prepared = what
+            self.before = Progress(
+                SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=self.console
+            )
+            self.before.add_task(what, total=total or None)
+            self.before.live.transient = True
+            self.before.start()
+        self.before.update(self.before.task_ids[0], completed=done)
+        if done == total:
+            self._prepared()
+
+    def _prepared(self) -> None:
+        """Take the bar of what was prepared away."""
+        if self.prepared:
+            self.before.stop()
+        self.prepared = ""
+
     def begin(self, step: int, steps: int) -> None:
         """Draw it."""
+        self._prepared()
         self.task = self.bar.add_task("training", total=steps, completed=step, loss="…", pace="")
         self.last = PaceMark(step, time.monotonic())
         self.bar.start()

@@ -31,7 +31,7 @@ from saccade.training.run import Run
 from saccade.training.settings import resolve
 from saccade.training.throughput import most_tokens
 from saccade.training.trainer import NotFinite, Report, Trainer
-from saccade.training.unvalidated import Unvalidated, described
+from saccade.training.unvalidated import Unvalidated
 from saccade.writers.writer import Options
 
 Scores = Mapping[str, Mapping[str, float]]
@@ -41,6 +41,7 @@ class Watcher(Protocol):
     """Who is told how the training goes."""
 
     def note(self, text: str) -> None: ...
+    def preparing(self, what: str, done: int, total: int) -> None: ...
     def begin(self, step: int, steps: int) -> None: ...
     def step(self, report: Report, entry: Mapping[str, Any] | None) -> None: ...
     def valid(self, entry: Mapping[str, Any]) -> None: ...

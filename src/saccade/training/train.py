@@ -17,6 +17,7 @@ from saccade.data.batches import BatchSource
 from saccade.data.examples import PARTS, Splits, files_of
 from saccade.data.formats.own_files import require_there
 from saccade.data.formats.python_data import FILES
+from saccade.data.stored.preparations import told_of_preparing
 from saccade.errors import DataError, ShapeError, UsageError
 from saccade.lock import LOCK, locked
 from saccade.task import Kinds, Task
@@ -184,14 +185,16 @@ def _train(
     """Train the run, which may still be growing beside an earlier one in its home; `made` is told when all is ready."""
     fitting(run.settings)
     device_named(run.settings.train.device)  # a wrong one is told before anything is read
-    with told_if_slow(watcher.note, f"reading {_named(run.settings)}"):
-        splits = run.splits()
-    fingerprint = splits.fingerprint()
-    if checkpoint:
-        _require_same_data(str(home), splits, checkpoint.state["data"], fingerprint)
-    task = run.task() if checkpoint else _fitted(run.settings, splits, start)
+    with told_of_preparing(watcher.preparing):
+        with told_if_slow(watcher.note, f"reading {_named(run.settings)}"):
+            splits = run.splits()
+        fingerprint = splits.fingerprint()
+        if checkpoint:
+            _require_same_data(str(home), splits, checkpoint.state["data"], fingerprint)
+        task = run.task() if checkpoint else _fitted(run.settings, splits, start)
     try:
-        corpus, splits = learned(task, splits, run.settings.data, watcher.note)
+        with told_of_preparing(watcher.preparing):
+            corpus, splits = learned(task, splits, run.settings.data, watcher.note)
         config = run.settings.train
         batches = corpus.batches(config)
         if config.epochs:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,10 @@ from numpy.typing import NDArray
 from saccade import records
 from saccade.config import Amount, Share
 from saccade.data.batches import Integers
-from saccade.data.examples import Bag, Example, Splits, in_order, place
+from saccade.data.examples import Bag, Example, Splits, in_order, place, targets_of
+from saccade.data.stored.preparations import prepared
+from saccade.data.stored.ragged import MANY, mapped
+from saccade.data.stored.stored_examples import StoredTexts
 from saccade.data.tensors import Batch, LabelTarget
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.evaluation.labels import LABEL_SCORES, auc, confusion, label_scores
@@ -22,7 +26,7 @@ from saccade.readers.reader import Reader
 from saccade.writers import writer
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, ranked_predictions, recording
 
-FILE = "labels.json"
+FILE, NUMBERS = "labels.json", "labels.bin"
 PARTS = (  # of the data, what each is called, and what else to do about a label that is only there
     ("valid", "the validation data (held out, or data.valid)", "name other data.valid, or set data.held_out=0"),
     ("test", "the test data (data.test)", "or name other data.test"),
@@ -94,7 +98,7 @@ class Writer(writer.Writer):
 
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> "Writer":
-        labels = {example.target for example in splits.train}
+        labels = {*targets_of(splits.train)}
         for _, _, problem in cls.unfit(splits):
             raise DataError(problem)
         names = splits.labels or in_order(labels)
@@ -112,7 +116,7 @@ class Writer(writer.Writer):
 
     @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
-        known = {example.target for example in splits.train}
+        known = {*targets_of(splits.train)}
         for part, data, fix in PARTS if splits.shared is None else NODES:
             for index, example in enumerate(getattr(splits, part)):
                 if example.target not in known:
@@ -138,10 +142,27 @@ class Writer(writer.Writer):
             raise DataError(str(UnknownName("label", example.target, self.names)))
 
     def encode(self, examples: Sequence[Example]) -> LabelColumn:
+        targets = targets_of(examples)
+        if isinstance(targets, StoredTexts):
+            folder = prepared(targets.name("labels", self.names), partial(self._write, examples))
+            labels = mapped(folder / NUMBERS, np.int64)
+        else:
+            labels = np.concatenate([*self._labels(examples), np.zeros(0, np.int64)])
+        return LabelColumn(labels, self.config, len(self.names))
+
+    def _write(self, examples: Sequence[Example], folder: Path) -> None:
+        with (folder / NUMBERS).open("wb") as file:
+            for part in self._labels(examples):
+                file.write(part.tobytes())
+
+    def _labels(self, examples: Sequence[Example]) -> Iterator[Integers]:
+        """The numbers of the labels, some at a time."""
         for _, problem in self.flaws(examples):
             raise DataError(problem)
-        labels = np.array([self.numbers[example.target] for example in examples], dtype=np.int64)
-        return LabelColumn(labels, self.config, len(self.names))
+        targets = targets_of(examples)
+        for start in range(0, len(targets), MANY):
+            part = targets[start : start + MANY]
+            yield np.fromiter((self.numbers[target] for target in part), np.int64, len(part))
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:

@@ -10,12 +10,15 @@ import torch
 
 from saccade.config import Count, Positive, Share
 from saccade.data import imported, tokenizers
-from saccade.data.examples import Example, Splits, place
-from saccade.data.tensors import Batch, TextTarget, padded
-from saccade.data.tokenizers import Tokenizer
+from saccade.data.batches import Integers
+from saccade.data.examples import Example, Splits, groups_of, place, targets_of
+from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.token_rows import rows_of
+from saccade.data.tensors import Batch, TextTarget, filled
+from saccade.data.tokenizers import Joined, Tokenizer
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.evaluation.text_scores import Tokenize, perplexity, signatures, translation_scores
-from saccade.readers.text import WINDOW, places
+from saccade.readers.text import places
 from saccade.search import Hypothesis, search, stream
 from saccade.view.trace import Axis, Look
 from saccade.writers import writer
@@ -62,14 +65,14 @@ class Config:
 class TextTargets:
     """Token ids of targets, each with its end token, and the token that each starts from."""
 
-    def __init__(self, rows: list[list[int]], first: list[int], pad: int, label_smoothing: float) -> None:
+    def __init__(self, rows: Ragged, first: Integers, pad: int, label_smoothing: float) -> None:
         self.rows, self.first, self.pad, self.label_smoothing = rows, first, pad, label_smoothing
-        self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        self.lengths = rows.lengths
 
     def batch(self, indices: Any) -> TextTarget:
         """The tensors of these targets."""
-        first = torch.tensor([self.first[i] for i in indices])
-        return TextTarget(*padded([self.rows[i] for i in indices], self.pad), first, self.label_smoothing)
+        first = torch.from_numpy(self.first[np.asarray(indices, dtype=np.int64)].astype(np.int64))
+        return TextTarget(*filled(*self.rows.together(indices), self.pad), first, self.label_smoothing)
 
 
 class Writer(writer.Writer):
@@ -89,7 +92,7 @@ class Writer(writer.Writer):
         return ("exact_match", *likelihood, *(("bleu", "chrf") if config.metric == "bleu" else ()))
 
     @classmethod
-    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
+    def texts(cls, config: Any, tokens: Any, splits: Splits) -> Iterable[str]:
         return cls.texts_of(config, tokens, splits) if config.share_tokenizer else []
 
     @classmethod
@@ -108,10 +111,10 @@ class Writer(writer.Writer):
         return {"target"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
 
     @classmethod
-    def texts_of(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
+    def texts_of(cls, config: Any, tokens: Any, splits: Splits) -> Joined:
         """The texts that a tokenizer of targets is trained on, with a mark for each group if texts start from one."""
-        marks = [f"<{name}>" for name in _groups(splits.train)] * tokens.min_count if config.start == "group" else []
-        return [*(example.target for example in splits.train), *marks]
+        marks = [f"<{name}>" for name in groups_of(splits.train)] * tokens.min_count if config.start == "group" else []
+        return Joined(targets_of(splits.train), marks)
 
     def save(self, directory: Path) -> None:
         if not self.config.share_tokenizer:
@@ -125,29 +128,40 @@ class Writer(writer.Writer):
         return {"target": self.vocabulary}
 
     def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
-        for start in range(0, len(examples), WINDOW):
-            window = examples[start : start + WINDOW]
-            yield from self._flaws(window, self._rows(window), start)
+        return self._flaws(examples, self._rows(examples))
 
-    def _flaws(self, examples: Sequence[Example], rows: list[list[int]], start: int = 0) -> Iterator[tuple[int, str]]:
-        most = self.config.max_length
-        for index, (example, row) in enumerate(zip(examples, rows, strict=True), start):
-            try:
-                if len(row) > most:
-                    raise DataError(f"{len(row)} tokens, at most {most} expected; shorten it, or set writer.max_length")
-                self.first(example.group)
-            except (DataError, UnknownName) as error:
-                yield index, f"{place(example, index + 1, 1)}: {error}"
+    def _flaws(self, examples: Sequence[Example], rows: Ragged) -> Iterator[tuple[int, str]]:
+        problems: dict[int, str] = {}
+        for index, length in rows.outside(0, self.config.max_length):
+            most = f"at most {self.config.max_length} expected; shorten it, or set writer.max_length"
+            problems[index] = f"{length} tokens, {most}"
+        if self.config.start == "group" and not {*groups_of(examples)} <= {*self.tokenizer.marks}:
+            for index, example in enumerate(examples):
+                try:
+                    self.first(example.group)
+                except UnknownName as error:
+                    problems.setdefault(index, str(error))
+        for index in sorted(problems):
+            yield index, f"{place(examples[index], index + 1, 1)}: {problems[index]}"
 
-    def _rows(self, examples: Sequence[Example]) -> list[list[int]]:
-        return [[*row, self.vocabulary.end] for row in self.tokenizer.encode_batch([one.target for one in examples])]
+    def _rows(self, examples: Sequence[Example]) -> Ragged:
+        return rows_of(targets_of(examples), self.tokenizer, self._ended, "end")
+
+    def _ended(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[*row, self.vocabulary.end] for row in self.tokenizer.encode_batch(texts)]
 
     def encode(self, examples: Sequence[Example]) -> TextTargets:
         rows = self._rows(examples)
         for _, problem in self._flaws(examples, rows):
             raise DataError(problem)
-        first = [self.first(example.group) for example in examples]
-        return TextTargets(rows, first, self.vocabulary.pad, self.config.label_smoothing)
+        return TextTargets(rows, self._first(examples), self.vocabulary.pad, self.config.label_smoothing)
+
+    def _first(self, examples: Sequence[Example]) -> Integers:
+        """The token that each starts from."""
+        if self.config.start == "one":
+            return np.broadcast_to(np.int64(self.first("")), len(examples))
+        known = {group: self.first(group) for group in groups_of(examples)}
+        return np.fromiter((known[example.group] for example in examples), np.int64, len(examples))
 
     def groups(self) -> list[str]:
         return list(self.tokenizer.marks) if self.config.start == "group" else [""]
@@ -242,7 +256,7 @@ class Writer(writer.Writer):
         texts, match = [one.text for one in predictions], self._match(examples, predictions)
         groups = [example.group for example in examples]
         # Every group's own loss is computed alone, so that it does not depend on the others, and added up.
-        own = {name: [i for i, group in enumerate(groups) if group == name] for name in _groups(examples)}
+        own = {name: [i for i, group in enumerate(groups) if group == name] for name in groups_of(examples)}
         losses = {name: loss(indices) for name, indices in own.items()}
         losses["all"] = (sum(total for total, _ in losses.values()), sum(count for _, count in losses.values()))
         return {
@@ -293,7 +307,7 @@ class Writer(writer.Writer):
 
 def _require_groups(config: Any, splits: Splits) -> None:
     """Refuse to start texts from their group where none has one."""
-    if config.start == "group" and not any(example.group for example in splits.train):
+    if config.start == "group" and not any(groups_of(splits.train)):
         raise DataError("writer.start=group: expected pairs with a group, a language say, in a third column, got none")
 
 
@@ -317,7 +331,3 @@ def decoded(tokenizer: Tokenizer, pieces: Iterable[Sequence[int]]) -> Iterator[s
             sent = text
     if len(text) > len(sent):  # bytes that never became a character
         yield text[len(sent) :]
-
-
-def _groups(examples: Sequence[Example]) -> list[str]:
-    return sorted({example.group for example in examples})

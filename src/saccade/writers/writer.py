@@ -1,6 +1,6 @@
 """What every writer does; a kind of output says how."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from saccade.attention import looking
 from saccade.data.batches import Integers
-from saccade.data.examples import Example, Splits
+from saccade.data.examples import Example, Splits, targets_of
 from saccade.data.tensors import Batch
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric, metric, ranked
@@ -85,7 +85,7 @@ class Writer(Side):
         raise NotImplementedError
 
     @classmethod
-    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
+    def texts(cls, config: Any, tokens: Any, splits: Splits) -> Iterable[str]:
         """Texts that the reader's tokenizer must know."""
         return []
 
@@ -206,8 +206,8 @@ class ReaderTokens(Writer):
     """A writer of the reader's own tokens, made with its tokenizer."""
 
     @classmethod
-    def texts(cls, config: Any, tokens: Any, splits: Splits) -> list[str]:
-        return [example.target for example in splits.train]
+    def texts(cls, config: Any, tokens: Any, splits: Splits) -> Iterable[str]:
+        return targets_of(splits.train)
 
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> Any:

@@ -3,12 +3,14 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saccade.data.formats import own_files
+from saccade.data.formats.own_files import BOM
 from saccade.errors import DataError
 from saccade.inputs import LONGEST_LINE
 
@@ -19,27 +21,41 @@ Numbered = list[tuple[int, list[str]]]  # each row with the line on which it beg
 
 
 def csv_rows(path: Path, content: bytes) -> tuple[list[str], Numbered]:
-    """The names of the columns, and the rows below; bytes that are not UTF-8 are kept as surrogates.
+    """The names of the columns, and the rows below; bytes that are not UTF-8 are kept as surrogates."""
+    rows = numbered_rows(path, io.StringIO(content.removeprefix(BOM).decode(errors="surrogateescape"), newline=""))
+    return next(rows)[1], list(rows)
+
+
+def numbered_rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a file, each with the line on which it begins; of the first, the names of the columns.
 
     Whatever stands most often in the first line is what stands between columns: a comma, a semicolon or a TAB.
     """
-    text = content.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
-    header = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
+    lines = iter(file)
+    before = list(_to_text(lines))
+    header = next((line for line in before[-1:] if line.strip()), "")
     delimiter = max(DELIMITERS, key=header.count)
     csv.field_size_limit(LONGEST_LINE)  # Python's own limit is shorter than some texts
-    rows, start = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1
-    numbered: Numbered = []
+    rows, start, named = csv.reader(chain(before, lines), delimiter=delimiter, strict=True), 1, False
     try:
         for row in rows:
             if row:
-                numbered.append((start, row))
+                yield start, row if named else [name.strip() for name in row]
+                named = True
             start = rows.line_num + 1
     except csv.Error as error:
         unclosed = "the quote that opens in this row is never closed" if "unexpected end" in str(error) else str(error)
         raise DataError(f"{path}:{start}: cannot be read as CSV ({unclosed}); mend the row") from None
-    if not numbered:
+    if not named:
         raise DataError(f"{path}: expected a first line that names the columns, got an empty file")
-    return [name.strip() for name in numbered[0][1]], numbered[1:]
+
+
+def _to_text(lines: Iterator[str]) -> Iterator[str]:
+    """The lines up to the first that is not blank."""
+    for line in lines:
+        yield line
+        if line.strip():
+            return
 
 
 def require_once(where: str, names: list[str], wanted: Iterable[str]) -> None:

@@ -1,19 +1,26 @@
 """What the formats of the user's own files have in common: where each part is, what is held out, and how a file is read."""
 
 import difflib
+import glob
+import io
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from saccade import inputs
 from saccade.config import Share
 from saccade.data.examples import Example, Splits
 from saccade.data.hold_out import hold_out
+from saccade.data.stored.held_back import held_back
+from saccade.data.stored.stored_examples import StoredExamples
 from saccade.errors import DataError
 
+BOM = b"\xef\xbb\xbf"
 FOREIGN = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x1f\x8b": "gzip without .gz in its name"}
 ALSO = {"validation": "valid", "val": "valid", "dev": "valid"}  # what others call the validation part
 
@@ -40,6 +47,8 @@ class OwnFiles:
         test = read(files.test) if files.test else []
         if files.valid:
             return Splits(train, read(files.valid), test)
+        if isinstance(train, StoredExamples):
+            return Splits(*held_back(train, self.held_out), test)
         return Splits(*hold_out(train, self.held_out, key, every_label=every_label), test)
 
     def by_part(self) -> Self:
@@ -67,7 +76,7 @@ def require_there(config: Any) -> None:
     """Refuse files of the user's own that are not there, before any of them is read."""
     for given in (getattr(config, name) for name in _keys_of_files(config)):
         paths = [Path(os.path.expanduser(name.strip())) for name in given.split(",") if name.strip()]
-        missing = [path for path in paths if not os.path.exists(path)]
+        missing = [path for path in paths if not there(path)]
         if missing and not os.path.exists(os.path.expanduser(given)):  # whose name may have commas
             raise _missing(missing[0])
 
@@ -86,27 +95,76 @@ def _resolved(given: str, bases: Sequence[Path]) -> str:
     for base in bases if given else ():
         for names in ([given], [name.strip() for name in given.split(",")]):
             paths = [os.path.normpath(base / os.path.expanduser(name)) for name in names]
-            if all(map(os.path.exists, paths)):
+            if all(map(there, paths)):
                 # As it was given where that is the same: messages then name what the user has typed.
                 return given if all(map(_same, names, paths)) else ",".join(paths)
     return given
 
 
+def there(path: str | Path) -> bool:
+    """Whether a file or a folder is there, or one that a pattern such as parts/*.tsv means."""
+    return os.path.exists(path) or bool(matching(path))
+
+
+def matching(pattern: str | Path) -> list[str]:
+    """The files that a pattern means, by name; none where it is none."""
+    names = glob.glob(str(pattern), recursive=True) if glob.has_magic(str(pattern)) else []
+    return sorted(name for name in names if os.path.isfile(name))
+
+
 def _same(one: str, other: str) -> bool:
-    return os.path.exists(one) and os.path.samefile(one, other)
+    return os.path.samefile(one, other) if os.path.exists(one) else os.path.abspath(one) == os.path.abspath(other)
 
 
 def content(path: Path, known: str) -> bytes:
     """All of a file, unpacked; `known` says what is expected there."""
-    try:
+    with readable(path):
         unpacked = inputs.content(path, f"known: {known}")
+    _require_utf8(path, unpacked)
+    return unpacked
+
+
+@contextmanager
+def opened(path: Path, known: str) -> Iterator[BinaryIO]:
+    """A file to read from, unpacked; `known` says what is expected there."""
+    with readable(path), inputs.opened(path, f"known: {known}") as file:
+        _require_utf8(path, file.peek(2)[:2] if isinstance(file, io.BufferedReader) else b"")
+        yield file
+
+
+def lines(path: Path, known: str) -> Iterator[bytes]:
+    """The lines of a file, one after the other, without their ends and without a byte order mark."""
+    with opened(path, known) as file:
+        for number, line in enumerate(file):
+            whole = line.removeprefix(BOM) if number == 0 else line
+            yield whole.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def trimmed(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without empty ones at their end."""
+    empty = 0
+    for line in lines:
+        if line:
+            yield from repeat(b"", empty)
+            yield line
+        empty = 0 if line else empty + 1
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """What the system or an unpacker has against a file is told in one line."""
+    try:
+        yield
     except FileNotFoundError:
         raise _missing(path) from None
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if foreign := FOREIGN.get(unpacked[:2]):
+
+
+def _require_utf8(path: Path, first: bytes) -> None:
+    """Refuse a file whose first bytes are those of something else."""
+    if foreign := FOREIGN.get(first[:2]):
         raise DataError(f"{path}: expected UTF-8, got {foreign}; fix: convert or rename the file")
-    return unpacked
 
 
 def text(path: Path, known: str) -> str:

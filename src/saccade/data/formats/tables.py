@@ -5,14 +5,17 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from saccade.data.examples import Example
 from saccade.data.formats import own_files
-from saccade.data.formats.csv_tables import csv_rows, require_once
+from saccade.data.formats.csv_tables import numbered_rows, require_once
 from saccade.errors import DataError, MissingExtra, UsageError
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -59,13 +62,19 @@ class Table:
 
     name: str
     columns: Sequence[str]
-    rows: Sequence[TableRow]
+    rows: Iterable[TableRow]
+    """In a list, or read from their file whenever they are gone through."""
     unit: str = ""
     """What the number of a row counts, where that is not lines of the file."""
     classes: Mapping[str, Sequence[str]] | None = None
     """The names that the numbers of a column stand for (a ClassLabel of `datasets`)."""
     named: bool = True
     """Whether columns have names of their own; of pairs they have not."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no rows."""
+        return next(iter(self.rows), None) is None
 
     def where(self, row: TableRow) -> str:
         """The file and line of a row."""
@@ -102,7 +111,7 @@ class Table:
         for like in (name, *NAMES[key]):
             if like and (near := difflib.get_close_matches(like, left, n=1, cutoff=0.75)):
                 return near[0]
-        rows = [row.cells for row in self.rows[:LOOKED_AT] if not isinstance(row.cells, BadRow)]
+        rows = [row.cells for row in islice(self.rows, LOOKED_AT) if not isinstance(row.cells, BadRow)]
         sizes = {own: sum(len(str(row.get(own, ""))) for row in rows) for own in left}
         different = {own: len({str(row.get(own, "")) for row in rows}) for own in left}
         if key == "text":
@@ -112,32 +121,66 @@ class Table:
         return min(others, key=different.__getitem__, default="COLUMN")
 
 
+class FileRows(Iterable[TableRow]):
+    """Rows that are read anew from their file each time."""
+
+    def __init__(self, read: Callable[[], Iterator[TableRow]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[TableRow]:
+        return self._read()
+
+
 def read_table(path: Path, known: str) -> Table:
-    """The rows of a file, by what its name ends in."""
-    content = own_files.content(path, known)
+    """The rows of a file, by what its name ends in; only an array in JSON is held in memory."""
     match own_files.suffix(path):
         case ".csv":
-            columns, rows = csv_rows(path, content)
-            return Table(str(path), columns, [TableRow(line, _cells(columns, cells)) for line, cells in rows])
+            with closing(_csv(path, known)) as first:
+                columns = next(first)[1]
+            return Table(str(path), columns, FileRows(partial(_csv_rows, path, known, columns)))
         case ".parquet":
-            return _parquet(path, content)
-        case ".json" if content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"{":
+            return _objects(str(path), FileRows(partial(_parquet, path, known)), "row")
+        case ".json" if _first_letter(path, known) != b"{":
             return _array(path)
-    return _objects(str(path), [(number, _object(line)) for number, line in enumerate(lines_of(content), 1)])
+    return _objects(str(path), FileRows(partial(_json_lines, path, known)))
 
 
-def tsv_table(path: Path, lines: Sequence[bytes]) -> Table:
+def tsv_table(path: Path, known: str) -> Table:
     """The rows of a TSV file whose first line names the columns; nothing is quoted."""
-    columns, *rows = (line.decode(errors="surrogateescape").split("\t") for line in lines)
-    return Table(str(path), columns, [TableRow(number, _cells(columns, cells)) for number, cells in enumerate(rows, 2)])
+    with closing(_tsv_cells(path, known)) as first:
+        columns = next(first)
+    return Table(str(path), columns, FileRows(partial(_tsv_rows, path, known, columns)))
 
 
-def lines_of(content: bytes) -> list[bytes]:
-    """The lines of a file without their ends, and without empty ones at its end."""
-    lines = [line.removesuffix(b"\r") for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
+def _tsv_rows(path: Path, known: str, columns: Sequence[str]) -> Iterator[TableRow]:
+    for number, cells in enumerate(islice(_tsv_cells(path, known), 1, None), 2):
+        yield TableRow(number, _cells(columns, cells))
+
+
+def _tsv_cells(path: Path, known: str) -> Generator[list[str], None, None]:
+    for line in own_files.trimmed(own_files.lines(path, known)):
+        yield line.decode(errors="surrogateescape").split("\t")
+
+
+def _csv_rows(path: Path, known: str, columns: Sequence[str]) -> Iterator[TableRow]:
+    for number, cells in islice(_csv(path, known), 1, None):
+        yield TableRow(number, _cells(columns, cells))
+
+
+def _csv(path: Path, known: str) -> Generator[tuple[int, list[str]], None, None]:
+    """The rows of a CSV file, the names of its columns first; bytes that are not UTF-8 are kept as surrogates."""
+    with own_files.opened(path, known) as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
+        yield from numbered_rows(path, text)
+
+
+def _json_lines(path: Path, known: str) -> Iterator[TableRow]:
+    for number, line in enumerate(own_files.trimmed(own_files.lines(path, known)), 1):
+        yield TableRow(number, _object(line))
+
+
+def _first_letter(path: Path, known: str) -> bytes:
+    """What a file begins with, white space left out."""
+    return next((line.lstrip()[:1] for line in own_files.lines(path, known) if line.strip()), b"")
 
 
 def _cells(columns: Sequence[str], cells: Sequence[str]) -> dict[str, Value] | BadRow:
@@ -164,11 +207,14 @@ def _flat(value: Value) -> dict[str, Value] | BadRow:
     return {**{str(key): own for key, own in value.items() if not isinstance(own, Mapping)}, **inner}
 
 
-def _objects(name: str, objects: Sequence[tuple[int, dict[str, Value] | BadRow]], unit: str = "") -> Table:
+def _objects(name: str, rows: Iterable[TableRow], unit: str = "") -> Table:
     """A table of objects; a column is what some of them have."""
-    rows = [TableRow(number, cells) for number, cells in objects]
     columns = dict.fromkeys(key for row in rows if not isinstance(row.cells, BadRow) for key in row.cells)
     return Table(name, list(columns), rows, unit)
+
+
+def _numbered(objects: Iterable[dict[str, Value] | BadRow]) -> list[TableRow]:
+    return [TableRow(number, cells) for number, cells in enumerate(objects, 1)]
 
 
 def _array(path: Path) -> Table:
@@ -182,21 +228,24 @@ def _array(path: Path) -> Table:
         raise DataError(f"{path}: expected a JSON array of objects, got one that is nested too deeply") from None
     if not isinstance(items, list):
         raise DataError(f"{path}: expected a JSON array of objects, got {type(items).__name__}; fix: [{{…}}, {{…}}]")
-    return _objects(str(path), [(number, _flat(one)) for number, one in enumerate(items, 1)], "item")
+    return _objects(str(path), _numbered(map(_flat, items)), "item")
 
 
-def _parquet(path: Path, content: bytes) -> Table:
+def _parquet(path: Path, known: str) -> Iterator[TableRow]:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra(f"{path}: parquet", "pyarrow", "parquet") from None
-    try:
-        rows = parquet.read_table(io.BytesIO(content)).to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise DataError(f"{path}: cannot be read as parquet ({reason}); fix: write it again") from None
-    return _objects(str(path), [(number, _flat(row)) for number, row in enumerate(rows, 1)], "row")
+    with own_files.opened(path, known) as file:
+        source = file if file.seekable() else io.BytesIO(file.read())
+        try:
+            batches = parquet.ParquetFile(source).iter_batches(batch_size=LOOKED_AT)
+            for number, row in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
+                yield TableRow(number, _flat(row))
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            reason = " ".join(str(error).split())[:120]
+            raise DataError(f"{path}: cannot be read as parquet ({reason}); fix: write it again") from None
 
 
 def held_table(data: Any, name: str = "data") -> Table:
@@ -210,18 +259,17 @@ def held_table(data: Any, name: str = "data") -> Table:
         return _columns(name, columns, len(data))
     if hasattr(data, "column_names") and hasattr(data, "features"):  # datasets
         classes = {own: kind.names for own, kind in data.features.items() if hasattr(kind, "names")}
-        rows = [(number, _flat(row)) for number, row in enumerate(data, 1)]
-        return replace(_objects(name, rows, "row"), classes=classes)
+        return replace(_objects(name, _numbered(map(_flat, data)), "row"), classes=classes)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         forms = "a file, (text, label) pairs, dicts, a DataFrame or a datasets.Dataset"
         raise UsageError(f"{name}: expected {forms}, got {type(data).__name__}")
     rows = list(data)
-    table = _objects(name, [(number, _held(row)) for number, row in enumerate(rows, 1)], "row")
+    table = _objects(name, _numbered(map(_held, rows)), "row")
     return replace(table, named=any(isinstance(row, Mapping) for row in rows))
 
 
 def _columns(name: str, columns: Mapping[str, Sequence[Value]], count: int) -> Table:
-    rows = [TableRow(i + 1, _flat({own: values[i] for own, values in columns.items()})) for i in range(count)]
+    rows = _numbered(_flat({own: values[i] for own, values in columns.items()}) for i in range(count))
     return Table(name, list(columns), rows, "row")
 
 

@@ -16,13 +16,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from saccade.config import Count, Share
 from saccade.data.examples import Example, Splits
 from saccade.data.formats import own_files, tables
 from saccade.data.formats.own_files import OwnFiles, suffix
 from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, read_table
+from saccade.data.stored import stored_examples
 from saccade.errors import DataError, UsageError
 
 INPUT, TARGET = str, str
@@ -63,6 +66,10 @@ class Config(OwnFiles):
         """The name that was given for each column."""
         return {key: getattr(self, key) for key in NAMES}
 
+    def parsing(self) -> dict[str, Any]:
+        """All that decides which examples a file has."""
+        return {**self.columns(), "skip_bad": self.skip_bad, "max_length": self.max_length}
+
 
 def to_stderr(text: str) -> None:
     """Tells the user in one line."""
@@ -80,23 +87,46 @@ def load(config: Config, report: Callable[[str], None] = to_stderr) -> Splits:
     return splits
 
 
-def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:
-    """The examples of one file, of two files of parallel text, or of a folder."""
+def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> Sequence[Example]:
+    """The examples of one file, of several, of two files of parallel text, or of a folder; of much text as a view of files
+    that are prepared from it once."""
+    return stored_examples.kept(_sources(spec), config.parsing(), partial(examples, spec, config), report)
+
+
+def examples(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -> Iterator[Example]:
+    """The examples one after the other, each with where it was read."""
+    if os.path.exists(os.path.expanduser(spec)) or not (files := own_files.matching(os.path.expanduser(spec))):
+        files = [spec]
+    for file in files:
+        yield from _examples(file, config, report)
+
+
+def _examples(spec: str, config: Config, report: Callable[[str], None]) -> Iterator[Example]:
     paths = _paths(spec)
     if len(paths) == 1 and os.path.isdir(paths[0]) and suffix(paths[0]) not in (*TSV, *tables.SUFFIXES):
         return _checked(spec, _in_folders(paths[0]), config, report)
     if len(paths) == 2:
         return _checked(spec, _parallel(paths), config, report)
     if suffix(paths[0]) in tables.SUFFIXES:
-        return examples_of(read_table(paths[0], FORMATS), config, report)
+        return _of_table(read_table(paths[0], FORMATS), config, report)
     if suffix(paths[0]) in TSV or not os.path.exists(paths[0]):
         return _tsv(spec, paths[0], config, report)
     raise DataError(f"{paths[0]}: unknown format {suffix(paths[0]) or '(no suffix)'!r}; known: {FORMATS}")
 
 
+def _sources(spec: str) -> list[Path]:
+    """The files and folders that are meant, by the paths that examples name."""
+    files = own_files.matching(os.path.expanduser(spec))
+    return _paths(spec) if os.path.exists(os.path.expanduser(spec)) or not files else [Path(file) for file in files]
+
+
 def examples_of(table: Table, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:
     """The rows of a table as examples."""
-    if not table.rows:
+    return list(_of_table(table, config, report))
+
+
+def _of_table(table: Table, config: Config, report: Callable[[str], None]) -> Iterator[Example]:
+    if table.empty:
         raise DataError(f"{table.name}: expected examples, got no rows; add some")
     # Where no row can be read, there are no columns, and the first row tells why.
     columns = table.chosen(config.columns(), ("text", "label")) if table.columns else {"text": "text", "label": "label"}
@@ -111,8 +141,9 @@ def examples_of(table: Table, config: Config, report: Callable[[str], None] = to
             as_text(group, columns.get("group", ""), label=True),
         )
 
-    places = [((table.where(row),), 0) if table.unit else ((table.name,), row.number) for row in table.rows]
-    rows = zip(places, [partial(parse, row) for row in table.rows], strict=True)
+    rows = (
+        (((table.where(row),), 0) if table.unit else ((table.name,), row.number), partial(parse, row)) for row in table.rows
+    )
     return _checked(table.name, rows, config, report)
 
 
@@ -136,25 +167,28 @@ def texts_of(table: Table, text: str = "", *, rename: bool = False) -> list[str]
     return texts
 
 
-def _checked(spec: str, rows: Parsed, config: Config, report: Callable[[str], None]) -> list[Example]:
+def _checked(spec: str, rows: Parsed, config: Config, report: Callable[[str], None]) -> Iterator[Example]:
     """The examples of these rows, each with where it was read; the first bad one is an error, or all are skipped."""
-    good: list[Example] = []
+    good = skipped = 0
     bad: list[str] = []
     for (files, number), parse in rows:
         try:
-            good.append(replace(_within(parse(), config), files=files, number=number))
+            example = _within(parse(), config)
         except BadRow as error:
             file = files[min(error.side, len(files) - 1)]
             place = f"{file}:{number}: {error.problem}" if number else f"{file}: {error.problem}"
             if not config.skip_bad:
                 raise DataError(f"{place}; fix: {error.fix} or data.skip_bad=true") from None
-            bad.append(place)
-    total = len(good) + len(bad)
+            skipped += 1
+            bad += [place] * (skipped <= SHOWN)
+        else:
+            good += 1
+            yield replace(example, files=files, number=number)
     if not good:
-        raise DataError(f"{spec}: expected examples, got {len(bad)} bad lines only; the first: {bad[0]}")
+        raise DataError(f"{spec}: expected examples, got {skipped} bad lines only; the first: {bad[0]}")
     if bad:
-        report(f"{spec}: skipped {len(bad)} bad of {total} lines: {'; '.join(bad[:SHOWN])}{'; …' * (len(bad) > SHOWN)}")
-    return good
+        total = good + skipped
+        report(f"{spec}: skipped {skipped} bad of {total} lines: {'; '.join(bad)}{'; …' * (skipped > SHOWN)}")
 
 
 def _paths(spec: str) -> list[Path]:
@@ -167,20 +201,24 @@ def _paths(spec: str) -> list[Path]:
     return [Path(os.path.expanduser(name)) for name in names]  # unlike Path's own, never raises
 
 
-def _tsv(spec: str, path: Path, config: Config, report: Callable[[str], None]) -> list[Example]:
+def _tsv(spec: str, path: Path, config: Config, report: Callable[[str], None]) -> Iterator[Example]:
     """A file of columns without quotes: text, label and perhaps group in this order, or by the names in its first line."""
-    lines = _lines(path)
-    names = lines[0].decode(errors="replace").split("\t")
+    lines = own_files.trimmed(own_files.lines(path, FORMATS))
+    first = next(lines, None)
+    if first is None:
+        raise DataError(f"{path}: expected examples, got an empty file")
+    names = first.decode(errors="replace").split("\t")
     if any(config.columns().values()) or _names_columns(names):
-        return examples_of(tables.tsv_table(path, lines), config, report)
-    first = 1
-    if is_header(lines[0]):
-        report(f"{spec}: its first line is taken for a header and skipped: {excerpt(lines.pop(0))}")
-        first = 2
-    if not lines:
+        return _of_table(tables.tsv_table(path, FORMATS), config, report)
+    if headed := is_header(first):
+        report(f"{spec}: its first line is taken for a header and skipped: {excerpt(first)}")
+        first = next(lines, None)
+    if first is None:
         raise DataError(f"{spec}: expected examples, got a header only")
-    rows = ((((str(path),), number), partial(_from_columns, line)) for number, line in enumerate(lines, first))
-    return _checked(spec, rows, config, report)
+    numbered = enumerate(chain([first], lines), 1 + headed)
+    return _checked(
+        spec, ((((str(path),), number), partial(_from_columns, line)) for number, line in numbered), config, report
+    )
 
 
 def is_header(line: bytes) -> bool:
@@ -197,36 +235,29 @@ def _names_columns(names: Sequence[str]) -> bool:
 
 
 def _parallel(paths: Sequence[Path]) -> Iterator[tuple[Place, Callable[[], Example]]]:
-    """The lines of two files side by side."""
-    files = [_lines(path, empty=True) for path in paths]
-    longer, shortest = max(files, key=len), min(map(len, files))
-    while len(longer) > shortest and not longer[-1]:
-        longer.pop()
-    counts = [len(lines) for lines in files]
-    if len(set(counts)) > 1:
+    """The lines of two files side by side; empty ones at the end of one may belong to those of the other."""
+    counted = [_counted(path) for path in paths]
+    (longer, filled), (shortest, _) = max(counted), min(counted)
+    counts = [min(count, max(shortest, filled)) if count == longer else count for count, _ in counted]
+    if counts[0] != counts[1]:
         # Nobody can say which line is missing: to skip the surplus would pair every line after it with a wrong one.
         names = f"{paths[0]} and {paths[1]}"
         raise DataError(f"{names}: expected as many lines in both, got {counts[0]} and {counts[1]}; fix: align the files")
-    rows = list(zip(*files, strict=True))
-    while rows and not any(rows[-1]):
-        rows.pop()
+    rows = max(filled for _, filled in counted)
     if not rows:
         raise DataError(f"{paths[0]}: expected examples, got an empty file")
     both = (str(paths[0]), str(paths[1]))
-    for number, (one, other) in enumerate(rows, 1):
+    sides = (own_files.lines(path, FORMATS) for path in paths)
+    for number, (one, other) in enumerate(islice(zip(*sides, strict=False), rows), 1):
         yield (both, number), partial(_from_parallel, one, other)
 
 
-def _lines(path: Path, *, empty: bool = False) -> list[bytes]:
-    """The lines of a file; empty ones at its end only if they may belong to those of another file."""
-    content = own_files.content(path, FORMATS)
-    if not empty:
-        lines = tables.lines_of(content)
-        if not lines:
-            raise DataError(f"{path}: expected examples, got an empty file")
-        return lines
-    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    return [line.removesuffix(b"\r") for line in (lines if lines[-1] else lines[:-1])]
+def _counted(path: Path) -> tuple[int, int]:
+    """How many lines a file has, and up to which of them it is not empty."""
+    count = filled = 0
+    for count, line in enumerate(own_files.lines(path, FORMATS), 1):
+        filled = count if line else filled
+    return count, filled
 
 
 def _in_folders(folder: Path) -> Iterator[tuple[Place, Callable[[], Example]]]:

@@ -1,0 +1,279 @@
+"""Examples of texts in memory-mapped files: read once from a large source, and from then on opened, whatever their number.
+
+`texts.bin` holds input, target and group of each example, each with a NUL behind it, as `Example.content` gives them to the
+fingerprint; `ends.bin` says where each of them ends; `numbers.bin` the line that each example was read from.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.data.batches import Integers
+from saccade.data.examples import DIGITS, Example
+from saccade.data.stored.preparations import followed, name_of, prepared, require_room
+from saccade.data.stored.ragged import mapped
+
+LARGE = 32_000_000  # bytes of a source from which on it is prepared once
+PACKED = 4  # how many times larger a gzipped text is about
+TOGETHER = 1 << 12  # examples that are read together
+FEW = 2  # groups of which it is known that there are several
+LAYOUT = 1  # of the files; another number has all of them made anew
+TEXTS, ENDS, NUMBERS, HASHES, FACTS = "texts.bin", "ends.bin", "numbers.bin", "hashes.bin", "facts.json"
+FIELDS = ("input", "target", "group")
+Report = Callable[[str], None]
+Read = Callable[[Report], Iterable[Example]]
+
+
+class Store:
+    """The files of a directory that `write` has filled."""
+
+    def __init__(self, folder: Path, rename: Callable[[str], str] = str) -> None:
+        self.folder = folder
+        self.facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        self.texts = mapped(folder / TEXTS, np.uint8).data
+        self.ends = mapped(folder / ENDS, np.uint64).reshape(-1, len(FIELDS))
+        self.numbers = mapped(folder / NUMBERS, np.int64)
+        self.hashes = mapped(folder / HASHES, np.uint64)
+        self.starts = [start for start, _ in self.facts["files"]]
+        self.files = [tuple(map(rename, files)) for _, files in self.facts["files"]]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def bounds(self, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+        """Where each of these examples begins, and where its input, target and group end."""
+        first = np.where(rows == 0, 0, self.ends[rows - 1, -1])
+        return list(zip(first.tolist(), *self.ends[rows].T.tolist(), strict=True))
+
+    def text(self, start: int, end: int) -> str:
+        """The text that stands there, without the NUL behind it."""
+        return str(self.texts[start : end - 1], "utf-8", "surrogatepass")
+
+    def example(self, row: int, bounds: tuple[int, int, int, int], number: int) -> Example:
+        """The example of this row."""
+        files = self.files[int(np.searchsorted(self.starts, row, "right")) - 1]
+        if number < 0:  # a row of a table, whose number is part of what it is called
+            files, number = (f"{files[0]} {-number}",), 0
+        input, target, group = (self.text(bounds[i], bounds[i + 1]) for i in range(3))
+        return Example(input, target, group, files=files, number=number)
+
+
+class StoredExamples(Sequence[Example]):
+    """All examples of a store, or some of them in any order; a slice or an array of indices gives another view."""
+
+    def __init__(self, store: Store, rows: range | Integers | None = None, fingerprint: str = "") -> None:
+        self.store = store
+        self.rows: range | Integers = range(len(store)) if rows is None else rows
+        self._fingerprint = fingerprint or (store.facts["fingerprint"] if rows is None else "")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice | Integers) -> "StoredExamples": ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return StoredExamples(self.store, self.rows[index])
+        if isinstance(index, np.ndarray):
+            return StoredExamples(self.store, self.places(index))
+        return next(self._examples(self.places(np.array([range(len(self))[index]]))))
+
+    def __iter__(self) -> Iterator[Example]:
+        for window in self.windows():
+            yield from self._examples(window)
+
+    def places(self, indices: Any) -> Integers:
+        """Where examples with these indices stand in the store."""
+        own = np.asarray(indices, dtype=np.int64)
+        return own * self.rows.step + self.rows.start if isinstance(self.rows, range) else np.asarray(self.rows)[own]
+
+    def windows(self) -> Iterator[Integers]:
+        """The places of all examples, some at a time."""
+        for start in range(0, len(self), TOGETHER):
+            yield self.places(np.arange(start, min(start + TOGETHER, len(self))))
+
+    def _examples(self, rows: Integers) -> Iterator[Example]:
+        numbers = self.store.numbers[rows].tolist()
+        for row, bounds, number in zip(rows.tolist(), self.store.bounds(rows), numbers, strict=True):
+            yield self.store.example(row, bounds, number)
+
+    @property
+    def inputs(self) -> "StoredTexts":
+        """The inputs alone."""
+        return StoredTexts(self, 0)
+
+    @property
+    def targets(self) -> "StoredTexts":
+        """The targets alone."""
+        return StoredTexts(self, 1)
+
+    @property
+    def groups(self) -> "StoredTexts":
+        """The groups alone."""
+        return StoredTexts(self, 2)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What `Splits.fingerprint_of` says of the same examples in a list."""
+        return self._fingerprint or self._hashed()
+
+    def _hashed(self) -> str:
+        hashed = hashlib.sha256()
+        for rows in self.windows():
+            for first, *_, last in self.store.bounds(rows):
+                hashed.update(self.store.texts[first:last])
+        return hashed.hexdigest()[:DIGITS]
+
+
+class StoredTexts(Sequence[str]):
+    """The inputs, targets or groups of stored examples."""
+
+    def __init__(self, examples: StoredExamples, field: int) -> None:
+        self.examples, self.field = examples, field
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> "StoredTexts": ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return StoredTexts(self.examples[index], self.field)
+        return self.of([range(len(self))[index]])[0]
+
+    def __iter__(self) -> Iterator[str]:
+        for rows in self.examples.windows():
+            yield from self._texts(rows)
+
+    def of(self, indices: Any) -> list[str]:
+        """The texts with these indices."""
+        return list(self._texts(self.examples.places(indices)))
+
+    def different(self) -> list[str]:
+        """The different texts, sorted."""
+        known = self.examples.store.facts["groups"] if self.field == 2 else []
+        return known if len(known) == 1 else sorted(set(self))
+
+    def name(self, *facts: Any) -> str:
+        """The name of what is made from these texts and these facts."""
+        return name_of(FIELDS[self.field], LAYOUT, self.examples.fingerprint, *facts)
+
+    def _texts(self, rows: Integers) -> Iterator[str]:
+        store = self.examples.store
+        for bounds in store.bounds(rows):
+            yield store.text(bounds[self.field], bounds[self.field + 1])
+
+
+def kept(sources: Sequence[Path], settings: dict[str, Any], read: Read, report: Report) -> Sequence[Example]:
+    """The examples that `read` gives: in a list, or those of a store, if the sources are large."""
+    size = sum(map(weight, sources))
+    if size < LARGE or not all(map(os.path.exists, sources)):
+        return list(read(report))
+    files = [file for source in sources for file in files_in(source)]
+    facts = [[str(file.absolute()), *_state(file)] for file in files]
+    what = f"reading {sources[0]}" + " …" * (len(sources) > 1)
+
+    def make(folder: Path) -> None:
+        require_room(2 * size)
+        told: list[str] = []
+        write(folder, followed(read(told.append), what, 0), told, [str(source) for source in sources])
+
+    folder = prepared(name_of("examples", LAYOUT, facts, settings), make)
+    store = _opened(folder, sources)
+    for line in store.facts["told"]:
+        report(line)
+    return StoredExamples(store)
+
+
+def _opened(folder: Path, sources: Sequence[Path]) -> Store:
+    """A store whose examples name their files as they are named now."""
+    before = json.loads((folder / FACTS).read_text(encoding="utf-8"))["sources"]
+    now = list(zip(before, map(str, sources), strict=True))
+
+    def rename(file: str) -> str:
+        return next((new + file[len(old) :] for old, new in now if file.startswith(old)), file)
+
+    return Store(folder, rename)
+
+
+def weight(source: Path) -> int:
+    """About how many bytes of text a file or a folder holds; 0 where nothing can be read."""
+    sizes = ((file.stat().st_size, file.suffix.lower() == ".gz") for file in files_in(source))
+    with contextlib.suppress(OSError, ValueError):  # a NUL in a path is a ValueError
+        return sum(size * (PACKED if packed else 1) for size, packed in sizes)
+    return 0
+
+
+def files_in(source: Path) -> list[Path]:
+    """A file, or all files of a folder, in the order of their names."""
+    return sorted(path for path in source.rglob("*") if path.is_file()) if os.path.isdir(source) else [source]
+
+
+def _state(file: Path) -> list[int]:
+    """What changes when a file does."""
+    found = file.stat()
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def write(folder: Path, examples: Iterable[Example], told: Sequence[str], sources: Sequence[str]) -> None:
+    """Put examples into a directory. `told`: what was said while they were read, and is said again when they are opened."""
+    hashed, position, count = hashlib.sha256(), 0, 0
+    files: list[tuple[int, tuple[str, ...]]] = []
+    groups: set[str] = set()
+    with ExitStack() as stack:
+        texts, *others = (stack.enter_context((folder / name).open("wb")) for name in (TEXTS, ENDS, NUMBERS, HASHES))
+        buffers = array("Q"), array("q"), array("Q")
+        for count, example in enumerate(examples, 1):
+            origin, number = _place(example)
+            if not files or files[-1][1] != origin:
+                files.append((count - 1, origin))
+            parts = list(example.content())
+            for part in parts:
+                position += len(part)
+                buffers[0].append(position)
+            content = b"".join(parts)
+            texts.write(content)
+            hashed.update(content)
+            buffers[1].append(number)
+            buffers[2].append(int.from_bytes(hashlib.sha256(parts[0][:-1]).digest()[:8], "big"))
+            if len(groups) < FEW:
+                groups.add(example.group)
+            if count % TOGETHER == 0:
+                _flush(buffers, others)
+        _flush(buffers, others)
+    facts = {
+        "fingerprint": hashed.hexdigest()[:DIGITS],
+        "files": files,
+        "groups": sorted(groups),
+        "told": told,
+        "sources": sources,
+    }
+    (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _place(example: Example) -> tuple[tuple[str, ...], int]:
+    """The files of an example and its line; below 0 the number of a row that its file is called by."""
+    name, _, row = example.files[0].rpartition(" ") if len(example.files) == 1 else ("", "", "")
+    if example.number == 0 and row.isascii() and row.isdecimal() and row[0] != "0":
+        return (name,), -int(row)
+    return example.files, example.number
+
+
+def _flush(buffers: Iterable["array[int]"], files: Iterable[Any]) -> None:
+    for buffer, file in zip(buffers, files, strict=True):
+        file.write(buffer.tobytes())
+        del buffer[:]
