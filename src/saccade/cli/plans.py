@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from saccade import config, recipes, systems
-from saccade.cli import streams
+from saccade.cli import plan_tables, streams
 from saccade.errors import UnknownName, UsageError
 from saccade.planning import amounts, hardware
-from saccade.planning.architectures import Architecture, parameters, total
+from saccade.planning.architectures import Architecture
 from saccade.planning.models import MODELS, Training
-from saccade.planning.training_plan import Order, TrainingPlan, planned
+from saccade.planning.training_plan import Order, planned
 from saccade.view.output.display_text import visible
 
-COLUMNS = ("name", "layers", "width", "heads", "parameters", "printed", "data", "training")
-NUMBERS = range(1, 6)  # columns that stand to the right
 RECOMPUTE = {"auto": None, "on": True, "off": False}
 PRECISIONS = ("mixed", "float32")
 ROUNDED = 0.01  # how far tokens may be from those that are published: 157e9 means them
@@ -44,26 +42,10 @@ class Wishes:
 
 
 def models(*, machine: bool) -> None:
-    """The table, each count beside the printed one, and below it why they differ."""
-    rows = [model.row() for model in MODELS.values()]
-    if machine:
-        print(json.dumps(rows))
-        return
+    """The table of published models."""
     streams.as_utf8()
-    cells = [list(COLUMNS), *map(_cells, rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        padded = [cell.rjust(widths[i]) if i in NUMBERS else cell.ljust(widths[i]) for i, cell in enumerate(line)]
-        print("  ".join(padded).rstrip())
-    print("\nparameters: counted; printed: by a lecture of 2019 (J. Johnson, EECS 498-007, lecture 13), by these names:")
-    for row in rows:
-        print(f"  {row['name']:{widths[0]}}  {row['printed_name']}: {row['difference']}")
-
-
-def _cells(row: Mapping[str, Any]) -> list[str]:
-    heads = str(row["heads"]) + ("" if row["printed_heads"] == str(row["heads"]) else f" ({row['printed_heads']})")
-    counts = [f"{row['parameters']:,}", row["printed_parameters"]]
-    return [row["name"], str(row["layers"]), str(row["width"]), heads, *counts, row["data"] or "–", row["training"] or "–"]
+    rows = [model.row() for model in MODELS.values()]
+    print(json.dumps(rows) if machine else "\n".join(plan_tables.listed(rows)))
 
 
 def plan(
@@ -102,7 +84,7 @@ def plan(
         _here(name, words, data_dir, machine=machine)
     else:
         found = planned(_ordered(name, words, wishes))
-        print(json.dumps(found.table()) if machine else "\n".join(map(visible, _told(found))))
+        print(json.dumps(found.table()) if machine else "\n".join(map(visible, plan_tables.told(found))))
 
 
 def _ordered(name: str, words: Sequence[str], wishes: Wishes) -> Order:
@@ -119,8 +101,8 @@ def _ordered(name: str, words: Sequence[str], wishes: Wishes) -> Order:
     tokens = amounts.tokens(wishes.tokens, batch * context) if wishes.tokens else trained.tokens
     if tokens is None:
         raise UsageError(f"{name}: nobody has published its tokens; say how many with --tokens, such as 40e9")
-    recompute = RECOMPUTE[wishes.recompute or "auto"]
-    as_printed = _same_devices(trained, count, device.name) and _same_tokens(trained, tokens)
+    there = _same_devices(trained, count, device.name)
+    recompute = RECOMPUTE[wishes.recompute] if wishes.recompute else trained.recompute if there else None
     given = [key for key in ("batch", "context") if getattr(wishes, key) is None]
     sizes = {"batch": batch, "context": context}
     unsaid = [f"{key} {sizes[key]:,}, {trained.sizes}" for key in given]
@@ -136,7 +118,7 @@ def _ordered(name: str, words: Sequence[str], wishes: Wishes) -> Order:
         recompute=recompute,
         price=_price(device.name, wishes),
         code=trained.code,
-        printed_days=trained.days if as_printed else None,
+        printed_days=trained.days if there and _same_tokens(trained, tokens) else None,
         assumed=(*unsaid, *trained.assumed),
     )
 
@@ -200,47 +182,6 @@ def _price(device: str, wishes: Wishes) -> hardware.Price | None:
     return hardware.prices(wishes.prices).get(device)
 
 
-def _told(found: TrainingPlan) -> list[str]:
-    """The plan for the terminal."""
-    order, layout = found.order, found.layout
-    memory = layout.memory
-    shares = {key: getattr(memory, key) for key in ("parameters", "gradients", "optimizer", "activations")}
-    parts = " + ".join(f"{amounts.gigabytes(value).removesuffix(' GB')} {key}" for key, value in shares.items())
-    room = amounts.gigabytes(order.device.memory)
-    steps = order.tokens / (order.batch * order.context)
-    rows = {
-        "parameters": f"{total(order.shape):,}{_largest(order.shape)}",
-        "training": f"{amounts.short(order.tokens)} tokens: {steps:,.0f} steps of {order.batch:,} × {order.context:,}",
-        "model FLOPs": f"{amounts.short(found.flops.model)}",
-        "hardware FLOPs": f"{amounts.short(found.flops.hardware)}{_again(found)}",
-        "layout": layout.told(),
-        "memory": f"{amounts.gigabytes(memory.total)} of {room} a device: {parts}",
-        "time": f"{_range(found.days, amounts.duration)}",
-        "cost": "no price is known; give one with --price" if found.dollars is None else _range(found.dollars, amounts.dollars),
-    }
-    if found.printed:
-        cost = f", {amounts.dollars(found.printed['dollars'])}" if "dollars" in found.printed else ""
-        rows["as printed"] = f"{amounts.duration(found.printed['days'])}{cost}"
-    lines = [f"{order.name} on {order.devices:,} × {order.device.name}, {order.precision}"]
-    lines += [f"  {key:15} {value}" for key, value in rows.items()]
-    return [*lines, "assumed", *(f"  {line}" for line in found.assumed)]
-
-
-def _largest(shape: Architecture) -> str:
-    parts = [f"{amounts.short(value)} {key}" for key, value in parameters(shape).items() if value]
-    return f" ({', '.join(parts)})"
-
-
-def _again(found: TrainingPlan) -> str:
-    more = found.flops.hardware / found.flops.model - 1
-    return f" ({more:.0%} more: activations are recomputed)" if more else " (nothing is recomputed)"
-
-
-def _range(values: Mapping[str, float], told: Any) -> str:
-    ends = amounts.spread([told(values["low"]), told(values["high"])])
-    return f"{told(values['middle'])} ({ends})"
-
-
 def _here(name: str, words: Sequence[str], data_dir: str | None, *, machine: bool) -> None:
     """Measure one's own config on this machine."""
     table = _table(name)
@@ -260,24 +201,4 @@ def _here(name: str, words: Sequence[str], data_dir: str | None, *, machine: boo
         settings, start = Run.open(run).settings, None
     found = tried(settings, start, to_stderr, run)
     facts = {"name": name, "system": settings.system, **found.table()}
-    print(json.dumps(facts) if machine else "\n".join(map(visible, _measured(facts))))
-
-
-def _measured(facts: Mapping[str, Any]) -> list[str]:
-    """What was measured, for the terminal."""
-    threads = f"{facts['threads']} CPU thread{'s' * (facts['threads'] > 1)}" if facts["device"] == "cpu" else facts["device"]
-    share = facts["flops_per_second"] / facts["peak_flops"]
-    step, cpu = facts["step_seconds"], facts["step_cpu_seconds"]
-    memory = [f"{facts['state_bytes'] / 1e6:,.0f} MB parameters, gradients, optimizer", f"{facts['kept_bytes'] / 1e6:,.0f} MB activations"]
-    rows = {
-        "parameters": f"{facts['parameters']:,}",
-        "FLOPs of a step": f"{amounts.short(facts['flops_per_step'])} of matrix products and convolutions, forward and backward",
-        "memory": f"{' + '.join(memory)}; the process {facts['resident_megabytes']:,.0f} MB",
-        "a step": f"{step:.3g} s, the median of {facts['timed']} steps; {cpu:.3g} s of CPU time",
-        "all steps": f"{facts['steps']:,} in {amounts.duration(facts['total_seconds'] / 86400)}, validations and checkpoints not included",
-        "speed": f"{amounts.rate(facts['flops_per_second'])}, {share:.0%} of a large product's {amounts.rate(facts['peak_flops'])}",
-    }
-    lines = [f"{facts['name']} ({facts['system']}) on this machine, {threads}: measured"]
-    lines += [f"  {key:15} {value}" for key, value in rows.items()]
-    busy = facts["device"] == "cpu" and cpu < 0.8 * step
-    return [*lines, *(["  the machine is busy: alone, a step would take less"] if busy else [])]
+    print(json.dumps(facts) if machine else "\n".join(map(visible, plan_tables.measured(facts))))

@@ -1,6 +1,6 @@
 """Sizes of a Transformer, and its parameters and products in closed form: counted, never typed in.
 
-Letters: D width, F inner width of the network, V vocabulary, P learned positions, L layers, s context (tokens of a sequence).
+Letters: D width, F inner width of the network of each position.
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def _layer(shape: Architecture) -> int:
 
 
 def _attention(shape: Architecture) -> int:
-    """Queries, keys, values and outputs; XLNet's maps have no biases, but one for positions, three vectors and two segments."""
+    """Queries, keys, values and outputs; XLNet has no biases, but a map for positions, three vectors and two segments."""
     D = shape.width
     return 5 * D * D + 5 * D if shape.kind == "two-stream" else 4 * D * D + 4 * D
 
@@ -76,8 +76,8 @@ def _attention(shape: Architecture) -> int:
 def forward_flops(shape: Architecture, *, sequences: int, context: int, source: int | None = None) -> dict[str, int]:
     """FLOPs of the matrix products of one pass by part, a multiplication and an addition counted as two.
 
-    A causal mask halves nothing here: torch's counter, and the usual formulas, count the whole square. `context` is the length
-    of what is written, `source` of what is read by an encoder with a decoder, if that differs.
+    A causal mask halves nothing here: torch's counter, and the usual formulas, count the whole square. `context` is the
+    length of what is written, `source` of what is read by an encoder with a decoder, if that differs.
     """
     D, F = shape.width, shape.inner
     tokens, read = sequences * context, sequences * (context if source is None else source)

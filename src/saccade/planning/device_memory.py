@@ -33,7 +33,7 @@ def layer_activations(shape: Architecture, *, context: int, sequences: int, tens
     """Bytes that one layer keeps for its gradient; in 16 bits s b D (10 + 24/t + 5 H s / (D t)), for a network of 4 D."""
     w = BYTES[precision][0]
     whole = 4 * w + 2  # inputs of two norms and two parts, masks of two dropouts
-    split = 4 * w + 2 * w * shape.inner / shape.width  # queries, keys, values, contexts; both sides of the network's function
+    split = 4 * w + 2 * w * shape.inner / shape.width  # q, k, v, contexts; both sides of the network's function
     places = context * sequences
     return places * shape.width * (whole + split / tensor) + _weights(shape, context, sequences, w) / tensor
 
@@ -73,8 +73,6 @@ def memory(
 ) -> DeviceMemory:
     """Memory of one of `tensor` devices that split the model, for so many sequences at a time."""
     own = total(shape) / tensor
-    kept = activations(
-        shape, context=context, sequences=sequences, tensor=tensor, recompute=recompute, precision=precision
-    )
+    kept = activations(shape, context=context, sequences=sequences, tensor=tensor, recompute=recompute, precision=precision)
     parameters, gradients, optimizer = (size * own for size in BYTES[precision])
     return DeviceMemory(parameters, gradients, optimizer, kept)

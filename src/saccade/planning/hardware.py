@@ -10,8 +10,8 @@ from typing import Any
 
 from saccade import config
 from saccade.errors import DataError, UnknownName
-from saccade.planning.models import MODELS, ListedModel
 from saccade.planning.architectures import training_flops
+from saccade.planning.models import MODELS, ListedModel
 
 _HERE = Path(__file__).parent
 GIB = 2**30
@@ -50,6 +50,10 @@ class Price:
     dollars_per_hour: float
     date: str
     source: str
+
+    def told(self) -> str:
+        """In words."""
+        return f"price: ${self.dollars_per_hour:g} an hour and device ({self.date}; {self.source})"
 
 
 def _table(name: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ The table is that of J. Johnson, lecture 13 of EECS 498-007 (2019). Only what is
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.errors import UnknownName
 from saccade.planning.architectures import Architecture, total
 
 
@@ -68,7 +67,9 @@ class ListedModel:
         }
 
 
-def _transformer(name: str, printed: str, width: int, heads: int, count: str, training: str, steps: float, days: float) -> ListedModel:
+def _transformer(
+    name: str, printed: str, width: int, heads: int, count: str, training: str, steps: float, days: float
+) -> ListedModel:
     shape = Architecture(
         kind="encoder-decoder",
         layers=6,
@@ -252,10 +253,3 @@ MODELS = {
         _megatron(72, 3072, 32, "8.3B", 512, 9),
     )
 }
-
-
-def listed(name: str) -> ListedModel:
-    """The model of this name, however its letters are."""
-    if name.lower() not in MODELS:
-        raise UnknownName("model", name, MODELS)
-    return MODELS[name.lower()]

@@ -1,4 +1,4 @@
-"""A training on devices that one may not have: FLOPs, a layout that fits, days and dollars as ranges, and all that is assumed."""
+"""A training on devices that one may not have: FLOPs, a layout that fits, days and dollars, and all that is assumed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ class TrainingPlan:
         rate = f"utilization {used['low']:.0%} – {used['high']:.0%}, {used['middle']:.0%} likeliest{tail}"
         where = [f"rate: {source}" for source in speed.sources]
         price = order.price
-        cost = [] if price is None else [f"price: ${price.dollars_per_hour:g} an hour and device ({price.date}; {price.source})"]
+        cost = [] if price is None else [price.told()]
         return [*order.assumed, rate, *where, *cost, "no failures, no validations, no network or storage costs"]
 
     def table(self) -> dict[str, Any]:
@@ -118,9 +118,7 @@ class TrainingPlan:
             "flops": {"model": self.flops.model, "hardware": self.flops.hardware},
             "forward_flops_per_sequence": forward_flops(order.shape, sequences=1, context=order.context),
             "devices": {"count": order.devices, "name": order.device.name, "memory": order.device.memory},
-            "layout": {
-                key: getattr(self.layout, key) for key in ("data", "tensor", "recompute", "parts", "sequences")
-            },
+            "layout": {key: getattr(self.layout, key) for key in ("data", "tensor", "recompute", "parts", "sequences")},
             "memory_per_device": {**asdict(needed), "total": needed.total},
             "flops_per_second_and_device": dict(zip(ENDS, self.speed.ends(), strict=True)),
             "utilization": dict(self.utilization),
@@ -154,15 +152,12 @@ def _unfit(order: Order, work: Workload) -> str:
     if least is None:
         return f"{given}: more devices than a batch of {order.batch} sequences has for them; raise the batch, or take fewer"
     needed = amounts.gigabytes(least.memory.total)
-    what = f"{order.name} fits no layout of {given}: the smallest ({least.told()}) takes {needed} of {_room(order.device)} each"
+    got = f"the smallest ({least.told()}) takes {needed} of {amounts.gigabytes(room(order.device))} each"
+    what = f"{order.name} fits no layout of {given}: {got}"
     larger = [one for one in accelerators().values() if room(one) >= least.memory.total]
     if larger:
         return f"{what}; take {order.devices}x{min(larger, key=lambda one: one.memory).name}"
     return f"{what}; no known device is large enough: take more devices, a shorter context or a smaller model"
-
-
-def _room(device: Accelerator) -> str:
-    return amounts.gigabytes(room(device))
 
 
 def speed(order: Order) -> Speed:

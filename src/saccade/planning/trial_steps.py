@@ -1,7 +1,7 @@
 """A few real steps of a config on this machine: what they take in time, FLOPs and memory, and so the whole training.
 
-No formula of FLOPs tells the time of small models on a CPU: embeddings, norms, the optimizer and caches take their share. So the
-config's own data is read, its own model made, and its own loop run; nothing is written.
+No formula of FLOPs tells the time of small models on a CPU: embeddings, norms, the optimizer and caches take their share.
+So the config's own data is read, its own model made, and its own loop run; nothing is written.
 """
 
 import gc
