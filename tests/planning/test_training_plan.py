@@ -8,16 +8,16 @@ from saccade.errors import UsageError
 from saccade.planning.amounts import devices
 from saccade.planning.hardware import accelerator, accelerators, prices
 from saccade.planning.models import MODELS
-from saccade.planning.training_plan import Order, planned, speed
+from saccade.planning.training_plan import TrainingOrder, planned, speed
 
 
-def order(name: str) -> Order:
+def order(name: str) -> TrainingOrder:
     """The training of this model as it was published."""
     model = MODELS[name]
     trained = model.trained
     count, called = devices(str(trained.devices))
     device = accelerator(called)
-    return Order(
+    return TrainingOrder(
         name=name,
         shape=model.shape,
         tokens=trained.tokens or 0.0,

@@ -12,7 +12,7 @@ from saccade.errors import UnknownName, UsageError
 from saccade.planning import amounts, hardware
 from saccade.planning.architectures import Architecture
 from saccade.planning.models import MODELS, Training
-from saccade.planning.training_plan import Order, planned
+from saccade.planning.training_plan import TrainingOrder, planned
 from saccade.view.output.display_text import visible
 
 RECOMPUTE = {"auto": None, "on": True, "off": False}
@@ -87,7 +87,7 @@ def plan(
         print(json.dumps(found.table()) if machine else "\n".join(map(visible, plan_tables.told(found))))
 
 
-def _ordered(name: str, words: Sequence[str], wishes: Wishes) -> Order:
+def _ordered(name: str, words: Sequence[str], wishes: Wishes) -> TrainingOrder:
     """What the options say, and for the rest what was published, or what the config says."""
     name, shape, trained = _known(name, words)
     if wishes.devices is None and trained.devices is None:
@@ -106,7 +106,7 @@ def _ordered(name: str, words: Sequence[str], wishes: Wishes) -> Order:
     given = [key for key in ("batch", "context") if getattr(wishes, key) is None]
     sizes = {"batch": batch, "context": context}
     unsaid = [f"{key} {sizes[key]:,}, {trained.sizes}" for key in given]
-    return Order(
+    return TrainingOrder(
         name=name,
         shape=shape,
         tokens=tokens,

@@ -16,7 +16,7 @@ ENDS = ("low", "middle", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class TrainingOrder:
     """What is asked: a model, so many tokens of it, on these devices."""
 
     name: str
@@ -56,7 +56,7 @@ class Speed:
 class TrainingPlan:
     """What comes of an order."""
 
-    order: Order
+    order: TrainingOrder
     flops: TrainingFlops
     layout: DeviceLayout
     speed: Speed
@@ -129,7 +129,7 @@ class TrainingPlan:
         }
 
 
-def planned(order: Order) -> TrainingPlan:
+def planned(order: TrainingOrder) -> TrainingPlan:
     """The plan of an order; what fits nowhere is refused with what would fit."""
     work = Workload(
         shape=order.shape,
@@ -145,7 +145,7 @@ def planned(order: Order) -> TrainingPlan:
     return TrainingPlan(order, flops, layout, speed(order))
 
 
-def _unfit(order: Order, work: Workload) -> str:
+def _unfit(order: TrainingOrder, work: Workload) -> str:
     """Why nothing fits, and what would."""
     given = f"{order.devices}x{order.device.name}"
     least = smallest(work, order.devices)
@@ -160,7 +160,7 @@ def _unfit(order: Order, work: Workload) -> str:
     return f"{what}; no known device is large enough: take more devices, a shorter context or a smaller model"
 
 
-def speed(order: Order) -> Speed:
+def speed(order: TrainingOrder) -> Speed:
     """FLOP/s of a device, from what trainings on it have sustained; of an unknown one, the share of the peak elsewhere."""
     known = [rate for rate in rates() if rate.device == order.device.name and rate.precision == order.precision]
     known = [rate for rate in known if rate.code == order.code] or known
@@ -187,6 +187,6 @@ def _source(rate: Rate) -> str:
     return f"{amounts.rate(rate.flops)} a device, {rate.code} on {rate.devices} ({rate.date}; {rate.source})"
 
 
-def _distance(rate: Rate, order: Order) -> float:
+def _distance(rate: Rate, order: TrainingOrder) -> float:
     """How far a training was from this one: in size and in number of devices."""
     return abs(math.log(rate.parameters / total(order.shape))) + abs(math.log(rate.devices / order.devices))

@@ -4,7 +4,6 @@ No formula of FLOPs tells the time of small models on a CPU: embeddings, norms, 
 So the config's own data is read, its own model made, and its own loop run; nothing is written.
 """
 
-import gc
 import math
 import os
 import time
@@ -118,7 +117,7 @@ def counted_flops(model: nn.Module, batch: Any) -> int:
 
 
 def kept_bytes(model: nn.Module, batch: Any) -> int:
-    """Bytes that a forward pass keeps for the gradient, beside the parameters."""
+    """Bytes that a forward pass keeps for the gradient, beside the parameters; what is recomputed is not seen."""
     own = {one.untyped_storage().data_ptr() for one in model.parameters()}
     sizes: dict[int, int] = {}
     held: list[Tensor] = []  # so that no two have one address
@@ -177,13 +176,14 @@ def _fitted(settings: Settings, splits: Any, start: Start | None) -> Task:
     return Task.fit(settings, examples, start.task if start else None)
 
 
-def _state_bytes(count: int, settings: Settings) -> int:
-    return 4 * count * (2 + STATES[settings.train.optimizer])
+def _state_bytes(count: int, learning: int, settings: Settings) -> int:
+    """Parameters, and of those that are trained a gradient and what the optimizer keeps."""
+    return 4 * count + 4 * learning * (1 + STATES[settings.train.optimizer])
 
 
 def _require_room(count: int, settings: Settings, device: torch.device) -> None:
     """Refuse a model that this machine has no memory for, before it is made."""
-    free, needed = free_bytes(), _state_bytes(count, settings)
+    free, needed = free_bytes(), _state_bytes(count, count, settings)
     if device.type == "cpu" and free is not None and needed > free:
         room = f"expected a model that fits into {amounts.gigabytes(free)} of free memory"
         got = f"got {amounts.short(count)} parameters, which take {amounts.gigabytes(needed)} without activations"
@@ -195,17 +195,22 @@ def _timed(model: nn.Module, corpus: Any, settings: Settings, steps: int, device
     batch = corpus.batches(settings.train).next().to(device)
     model.train()
     flops = counted_flops(model, batch) * settings.train.accumulate
-    kept = kept_bytes(model, batch)
-    gc.collect()
-    reports, cpu = _reports(model, corpus, settings)
-    count = sum(one.numel() for one in model.parameters())
+    trainer = Trainer(model, corpus.batches(settings.train), settings.train)
+    try:
+        with trainer.casting.autocast():
+            kept = kept_bytes(model, batch)
+        reports, cpu = _reports(trainer)
+    finally:
+        trainer.close()
+    every = list(model.parameters())
+    learning = sum(one.numel() for one in every if one.requires_grad)
     return Trial(
-        parameters=count,
-        state_bytes=_state_bytes(count, settings),
+        parameters=sum(one.numel() for one in every),
+        state_bytes=_state_bytes(sum(one.numel() for one in every), learning, settings),
         kept_bytes=kept,
         resident_megabytes=resident_megabytes(),
         flops_per_step=flops,
-        predictions_per_step=(reports[-1].tokens - reports[0].tokens) / max(len(reports) - 1, 1),
+        predictions_per_step=(reports[-1].tokens - reports[0].tokens) / (len(reports) - 1),
         timed=len(reports) - 1,
         step_seconds=median(report.seconds for report in reports[1:]),
         step_cpu_seconds=fmean(cpu[1:]),
@@ -216,26 +221,26 @@ def _timed(model: nn.Module, corpus: Any, settings: Settings, steps: int, device
     )
 
 
-def _reports(model: nn.Module, corpus: Any, settings: Settings) -> tuple[list[Report], list[float]]:
+def _reports(trainer: Trainer) -> tuple[list[Report], list[float]]:
     """The last step of the warm-up and those that are timed, with the CPU seconds of each."""
-    trainer = Trainer(model, corpus.batches(settings.train), settings.train)
     reports: list[Report] = []
     cpu: list[float] = []
-    try:
-        with kept_objects() as made:
-            made()
-            begun = before = time.process_time()
-            for report in trainer.steps():
-                now = time.process_time()
-                reports.append(report)
-                cpu.append(now - before)
-                before = now
-                spent = sum(one.seconds for one in reports[WARM_UP:])
-                timed = len(reports) - WARM_UP
-                if timed >= MOST or (timed >= LEAST and spent >= SECONDS) or (timed >= 1 and now - begun > LONGEST):
-                    break
-    finally:
-        trainer.close()
+    with kept_objects() as made:
+        made()
+        before = time.process_time()
+        for report in trainer.steps():
+            now = time.process_time()
+            reports.append(report)
+            cpu.append(now - before)
+            before = now
+            if _enough(reports):
+                break
     if len(reports) <= WARM_UP:
         raise UsageError(f"train.steps: expected more than {WARM_UP} for a plan, got {len(reports)}; raise it")
     return reports[WARM_UP - 1 :], cpu[WARM_UP - 1 :]
+
+
+def _enough(reports: Sequence[Report]) -> bool:
+    """Whether no further step is needed, or may begin."""
+    timed, spent = len(reports) - WARM_UP, sum(one.seconds for one in reports[WARM_UP:])
+    return timed >= MOST or (timed >= LEAST and spent >= SECONDS) or (timed >= 1 and spent > LONGEST)
