@@ -420,6 +420,36 @@ def config(name: Name, words: Words, machine: Json = False) -> None:
 
 
 @app.command()
+def models(machine: Json = False) -> None:
+    """List published Transformers: layers, width, heads, parameters (counted, and as a lecture prints them), training."""
+    call("plans.models", locals())
+
+
+@app.command()
+def plan(
+    name: Annotated[str, Argument(help="A model of saccade models; or a run, recipe, system or TOML file", metavar="NAME")],
+    words: Words,
+    devices: Annotated[str | None, Option("--devices", help="Such as 512xV100 or 8xA100-80GB; else as published.")] = None,
+    tokens: Annotated[str | None, Option("--tokens", help="Such as 157e9, 157B or '300k steps'.")] = None,
+    batch: Annotated[int | None, Option("--batch", min=1, help="Sequences of a step.")] = None,
+    context: Annotated[int | None, Option("--context", min=1, help="Tokens of a sequence.")] = None,
+    precision: Annotated[str | None, Option("--precision", help="mixed (16 bits, float32 kept) or float32.")] = None,
+    recompute: Annotated[str | None, Option("--recompute", help="auto, on or off: activations computed twice.")] = None,
+    price: Annotated[float | None, Option("--price", min=0.0, help="Dollars for an hour of one device.")] = None,
+    prices: Annotated[Path | None, Option("--prices", help="A TOML file of prices, instead of ours or your own.")] = None,
+    data_dir: DataDir = None,
+    machine: Json = False,
+) -> None:
+    """Say what a training takes before it is begun: saccade plan megatron-8.3b --devices 512xV100 --tokens 157e9.
+
+    Of a published model (saccade models), or with --devices of a gpt2 or transformer of yours: FLOPs, memory of a device,
+    a layout that fits, days and dollars as ranges, and all that is assumed. Of any recipe or run without --devices: a few
+    real steps on this machine are measured, and the time of all of them told.
+    """
+    call("plans.plan", locals())
+
+
+@app.command()
 def doctor(data_dir: DataDir = None, machine: Json = False) -> None:
     """Look at this machine: versions, threads, kernels, data, disk."""
     call("listings.doctor", locals())
