@@ -84,7 +84,7 @@ def test_every_command_runs(block: str, workplace: Path) -> None:
     for number, line in enumerate(commands(block)):
         short = line + (" " + shlex.join(small(line)) if " train " in line else "")
         short += f" --out runs/{number}" if "data.train=" in line else ""
-        verbs = "train|evaluate|predict|translate|look|generate|new-project|models|plan"
+        verbs = "train|evaluate|predict|translate|look|generate|runs|plot|new-project|models|plan"
         shell = re.sub(rf"\bsaccade (?={verbs})", lambda match: command + " ", short)
         environment = {**os.environ, "SACCADE_DATA": str(workplace / "data")}
         done = subprocess.run(shell, shell=True, cwd=workplace, capture_output=True, text=True, env=environment)

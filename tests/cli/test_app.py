@@ -27,6 +27,8 @@ WORDS = [
     "export runs/a dir --format onnx",
     "new-project dir",
     "systems",
+    "runs --json",
+    "plot runs/a runs/b --metric loss --over time -o a.svg --log",
     "recipes --json",
     "config dates",
     "doctor",

@@ -4,6 +4,7 @@ Every sitting writes a file of its own. Its first event says from which step on 
 of later steps, such as those after the last checkpoint before a kill, is left out by whoever reads them.
 """
 
+import struct
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -46,18 +47,16 @@ class EventFile:
 
     def __init__(self, run: Path, step: int, before: Iterable[Mapping[str, Any]] = ()) -> None:
         from tensorboardX.proto.event_pb2 import SessionLog
-        from tensorboardX.record_writer import RecordWriter
 
         known = bool(event_files(run))
         (run / FOLDER).mkdir(exist_ok=True)
         seconds, rest = divmod(time.time_ns(), 10**9)
-        self._file = RecordWriter(str(run / FOLDER / PATTERN.replace("*", f"{seconds:010d}.{rest:09d}.saccade")))
+        self._file = (run / FOLDER / PATTERN.replace("*", f"{seconds:010d}.{rest:09d}.saccade")).open("wb", buffering=0)
         self._write(time.time(), file_version=VERSION)
         if known:
             self._write(time.time(), step=step + 1, session_log=SessionLog(status=SessionLog.START))
         for entry in () if known else before:
             self.add(entry)
-        self._file.flush()
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """A line of the log; it is with the system when this returns, so that a kill loses nothing."""
@@ -66,13 +65,20 @@ class EventFile:
         values = [Summary.Value(tag=name, simple_value=value) for name, value in scalars(entry).items()]
         if values:
             self._write(entry["time"], step=entry["step"], summary=Summary(value=values))
-            self._file.flush()
 
     def _write(self, moment: float, **content: Any) -> None:
         from tensorboardX.proto.event_pb2 import Event
 
-        self._file.write(Event(wall_time=moment, **content).SerializeToString())
+        self._file.write(_record(Event(wall_time=moment, **content).SerializeToString()))
 
     def close(self) -> None:
         """No more is written."""
         self._file.close()
+
+
+def _record(content: bytes) -> bytes:
+    """A record of a file: its length, the checksum of that, the content, and its checksum."""
+    from tensorboardX.record_writer import masked_crc32c
+
+    size = struct.pack("<Q", len(content))
+    return b"".join((size, struct.pack("<I", masked_crc32c(size)), content, struct.pack("<I", masked_crc32c(content))))

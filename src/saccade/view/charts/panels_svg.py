@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from saccade.view.charts.panels import Curve, Panel, Panels, thinned
 from saccade.view.output import colors
-from saccade.view.output.display_text import columns
+from saccade.view.output.display_text import columns, visible
 from saccade.view.output.scales import LinearScale
 from saccade.view.output.svg import (
     FAINT,
@@ -22,7 +23,8 @@ from saccade.view.output.svg import (
 )
 from saccade.view.output.svg_layout import CENTERED, SMALL, Box, numbers_below, numbers_left
 
-LETTER = 6.4  # pixels of a letter of the legend
+LETTER = 6.8  # pixels of a letter of the legend
+MOST_LINES = 3  # of one name
 SKIPPED = "#d6336c"
 RAW = 0.3  # how much of its color a curve has that was smoothed
 
@@ -64,12 +66,14 @@ def _head(chart: Panels, sheet: Sheet) -> tuple[float, list[str]]:
     parts = [text(chart.title, 20, 34, {"font-size": 16, "font-weight": 600}, longest=int(sheet.width / 9))]
     x, y = 20.0, 58.0
     for number, name in enumerate(chart.names):
-        wide = 44 + LETTER * min(columns(name), longest)
+        lines = wrap(visible(name), longest)[:MOST_LINES] or [""]
+        wide = 44 + LETTER * max(map(columns, lines))
         if x > 20 and x + wide > sheet.width - 12:
             x, y = 20.0, y + 19
         parts.append(segments([(x, y - 4, x + 20, y - 4)], {"stroke": run_color(number), "stroke-width": 3}))
-        parts.append(text(name, x + 27, y, {"font-size": 12, "fill": INK}, longest=longest))
-        x += wide
+        for more, line in enumerate(lines):
+            parts.append(text(line, x + 27, y + 16 * more, {"font-size": 12, "fill": INK}, longest=longest))
+        x, y = (x + wide, y) if len(lines) == 1 else (sheet.width, y + 16 * (len(lines) - 1))
     return y + 10, parts
 
 
