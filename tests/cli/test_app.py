@@ -29,6 +29,8 @@ WORDS = [
     "systems",
     "recipes --json",
     "config dates",
+    "models --json",
+    "plan gpt2-xl --devices 8xA100 --tokens 1B",
     "doctor",
     "data",
     "data show dates",
