@@ -31,6 +31,8 @@ WORDS = [
     "plot runs/a runs/b --metric loss --over time -o a.svg --log",
     "recipes --json",
     "config dates",
+    "models --json",
+    "plan gpt2-xl --devices 8xA100 --tokens 1B",
     "doctor",
     "data",
     "data show dates",

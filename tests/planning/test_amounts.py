@@ -52,17 +52,13 @@ def test_short_numbers() -> None:
     told = [amounts.short(value) for value in (7, 999, 1000, 8_317_040_640, 999_999, 157e9, 1.1e22)]
     assert told == ["7", "999", "1k", "8.32B", "1M", "157B", "1.10e22"]
     assert amounts.rate(29.5e12) == "29.5 TFLOP/s"
-    assert amounts.gigabytes(33.27e9) == "33.3 GB"
+    assert [amounts.gigabytes(value) for value in (33.27e9, 3.1e6)] == ["33.3 GB", "3.1 MB"]
     assert [amounts.dollars(value) for value in (431_475.2, 2.5)] == ["$431,475", "$2.50"]
 
 
 def test_durations_and_ranges() -> None:
-    assert [amounts.duration(days) for days in (8.43, 1.5, 0.01, 1e-4)] == [
-        "8.4 days",
-        "36.0 hours",
-        "14.4 minutes",
-        "9 seconds",
-    ]
+    told = [amounts.duration(days) for days in (8.43, 1.5, 0.01, 1e-4, 1e-6)]
+    assert told == ["8.4 days", "36.0 hours", "14.4 minutes", "9 seconds", "0.09 seconds"]
     assert amounts.spread(["7.3 days", "9.7 days"]) == "7.3 – 9.7 days"
     assert amounts.spread(["40.0 hours", "3.0 days"]) == "40.0 hours – 3.0 days"
     assert amounts.spread(["$1", "$2"]) == "$1 – $2"

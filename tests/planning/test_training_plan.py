@@ -73,6 +73,15 @@ def test_rates_of_the_same_code_come_first() -> None:
     assert near.low < speed(order("megatron-4.2b")).low
 
 
+def test_a_small_model_is_told_that_rates_are_of_large_ones() -> None:
+    device, shape = accelerator("A100"), MODELS["gpt2-small"].shape
+    small = replace(
+        order("megatron-8.3b"), name="mine", shape=replace(shape, layers=1, vocabulary=100), device=device, code=""
+    )
+    assert "times as large" in speed(small).sources[-1]
+    assert not any("times as large" in line for line in speed(replace(small, shape=shape)).sources)
+
+
 def test_an_exact_rate_has_a_narrow_range() -> None:
     exact = speed(order("megatron-8.3b"))
     assert exact.published

@@ -62,7 +62,7 @@ def test_gradients_that_are_added_up_are_so_many_batches(settings: Settings, mon
 
 def test_what_has_no_room_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial_steps, "free_bytes", lambda: 1000)
-    with pytest.raises(UsageError, match=r"fits into 0\.0 GB of free memory, got .* parameters, .*--devices"):
+    with pytest.raises(UsageError, match=r"fits into 0\.0 MB of free memory, got .* parameters, .*--devices"):
         tried(settings, None, print)
 
 

@@ -36,7 +36,7 @@ def told(found: TrainingPlan) -> list[str]:
     order, layout = found.order, found.layout
     memory = layout.memory
     shares = {key: getattr(memory, key) for key in ("parameters", "gradients", "optimizer", "activations")}
-    parts = " + ".join(f"{amounts.gigabytes(value).removesuffix(' GB')} {key}" for key, value in shares.items())
+    parts = " + ".join(f"{amounts.gigabytes(value)} {key}" for key, value in shares.items())
     room = amounts.gigabytes(order.device.memory)
     steps = order.tokens / (order.batch * order.context)
     rows = {

@@ -44,8 +44,8 @@ def rate(value: float) -> str:
 
 
 def gigabytes(value: float) -> str:
-    """Bytes in units of 10⁹."""
-    return f"{value / 1e9:,.1f} GB"
+    """Bytes in units of 10⁹, few in units of 10⁶."""
+    return f"{value / 1e9:,.1f} GB" if value >= 1e8 else f"{value / 1e6:,.1f} MB"
 
 
 def duration(days: float) -> str:
@@ -53,7 +53,8 @@ def duration(days: float) -> str:
     for size, unit in ((1.0, "days"), (1 / 24, "hours"), (1 / 1440, "minutes")):
         if days >= size * (2 if unit == "days" else 1):
             return f"{days / size:.1f} {unit}"
-    return f"{days * 86400:.0f} seconds"
+    seconds = days * 86400
+    return f"{seconds:.0f} seconds" if seconds >= 1 else f"{seconds:.1g} seconds"
 
 
 def dollars(value: float) -> str:

@@ -12,6 +12,7 @@ from saccade.planning.hardware import Accelerator, Price, Rate, accelerators, ra
 from saccade.planning.layouts import DeviceLayout, Workload, cheapest, room, smallest
 
 NEAR = 0.15  # how far a training may be from a published rate of the same model on the same devices
+LARGER = 10  # times the parameters, from where a rate says little
 ENDS = ("low", "middle", "high")
 
 
@@ -171,12 +172,19 @@ def speed(order: TrainingOrder) -> Speed:
     if known:
         nearest = min(known, key=lambda rate: _distance(rate, order))
         slowest, quickest = min(known, key=_flops), max(known, key=_flops)
-        sources = tuple(dict.fromkeys(map(_source, (nearest, slowest, quickest))))
+        sources = (*dict.fromkeys(map(_source, (nearest, slowest, quickest))), *_much_larger(nearest, order))
         return Speed(slowest.flops / (1 + NEAR), nearest.flops, quickest.flops * (1 + NEAR), sources, False)
     shares = [rate.flops / accelerators()[rate.device].peak[rate.precision] for rate in rates()]
     peak, middle = order.device.peak[order.precision], math.exp(sum(map(math.log, shares)) / len(shares))
     source = f"no published rate for {order.device.name} in {order.precision}: the shares of the peak of all others"
     return Speed(min(shares) * peak, middle * peak, max(shares) * peak, (source,), False)
+
+
+def _much_larger(nearest: Rate, order: TrainingOrder) -> list[str]:
+    """What to say where all rates are of models far larger than this one."""
+    ratio = nearest.parameters / total(order.shape)
+    told = f"the nearest is of a model {ratio:.0f} times as large; small ones use less of a device, and take longer"
+    return [told] if ratio > LARGER else []
 
 
 def _flops(rate: Rate) -> float:
