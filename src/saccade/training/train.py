@@ -21,6 +21,7 @@ from saccade.data.examples import PARTS, Splits, files_of
 from saccade.data.formats.own_files import require_there
 from saccade.data.formats.python_data import FILES
 from saccade.data.stored.preparations import told_of_preparing
+from saccade.data.stored.stored_examples import StoredExamples
 from saccade.errors import DataError, SaccadeError, ShapeError, UsageError
 from saccade.kernels.runtime import told_of_compiling
 from saccade.lock import LOCK, locked
@@ -28,7 +29,7 @@ from saccade.search import Config as SearchConfig
 from saccade.task import Kinds, Task
 from saccade.training import config_history, saving
 from saccade.training import fresh as renewal
-from saccade.training.allocator import keep_pages, kept_objects
+from saccade.training.allocator import keep_pages, kept_objects, release_pages
 from saccade.training.bad_examples import fit_to_learn, learned
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
 from saccade.training.config_history import CONFIG, Changes
@@ -227,6 +228,8 @@ def _train(
     try:
         with told_of_preparing(watcher.preparing):
             corpus, splits = learned(task, splits, run.settings.data, watcher.note)
+        if isinstance(splits.train, StoredExamples):
+            release_pages()
         config = run.settings.train
         batches = corpus.batches(config)
         if config.epochs:
