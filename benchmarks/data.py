@@ -70,48 +70,44 @@ def megabytes(field: str) -> float:
 def _part(data: str, run: str, resume: bool) -> None:
     """The process of one start: it ends after its first step."""
     began = time.perf_counter()
+    from saccade.data.batches import BatchSource
+    from saccade.task import Corpus
     from saccade.training.progress import Quiet
     from saccade.training.settings import resolve
     from saccade.training.train import train
     from saccade.training.trainer import Report as Update
-    from saccade.training.trainer import Trainer
 
     class Once(Quiet):
-        """Ends the process, or lets a new run make a checkpoint to resume from."""
+        """Ends the process after the second step: the first has made the checkpoint that is resumed from."""
+
+        facts: dict[str, float] | None = None
 
         def step(self, report: Update, entry: Any) -> None:
-            if resume or report.step == 1:
-                facts = {
-                    "seconds": time.perf_counter() - began,
-                    "peak": megabytes("VmHWM"),
-                    "anonymous": megabytes("RssAnon"),
-                }
-                print(json.dumps({**facts, "batches": loaded[0]}), flush=True)
-            if resume:
+            if self.facts is not None:
+                print(json.dumps(self.facts), flush=True)
                 os._exit(0)
+            seconds = time.perf_counter() - began
+            self.facts = {"seconds": seconds, "peak": megabytes("VmHWM"), "anonymous": megabytes("RssAnon")}
+            self.facts["batches"] = _rate(sources[0])
 
-    loaded = [0.0]
-    update = Trainer._update
+    sources: list[BatchSource] = []
+    planned = Corpus.batches
 
-    def measured(trainer: Trainer) -> Update:
-        report = update(trainer)
-        if resume and not loaded[0]:
-            loaded[0] = _rate(trainer)
-        return report
+    def noted(corpus: Corpus, config: Any) -> BatchSource:
+        sources.append(planned(corpus, config))
+        return planned(corpus, config)
 
-    Trainer._update = measured  # type: ignore[method-assign]
-    words = ["train.steps=2" if not resume else "train.steps=3", "train.threads=1", "train.schedule=constant"]
-    settings = resolve(
-        {"system": "transformer"}, [f"data.train={data}", *words, "train.valid_every=100", "train.save_every=1"]
-    )
-    train(Path(run), settings, Once(), resume=resume)
+    Corpus.batches = noted  # type: ignore[method-assign]
+    words = ["steps=1000", "threads=1", "valid_every=1000", "save_every=1"]
+    given = [f"data.train={data}", *(f"train.{word}" for word in words)]
+    train(Path(run), resolve({"system": "transformer"}, given), Once(), resume=resume)
 
 
-def _rate(trainer: Any) -> float:
+def _rate(batches: Any) -> float:
     """Batches a second that are only read."""
     began, number = time.perf_counter(), 0
     while time.perf_counter() - began < SECONDS:
-        trainer.batches.next()
+        batches.next()
         number += 1
     return number / (time.perf_counter() - began)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from saccade.data import hold_out
+from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits
 from saccade.data.stored import held_back, stored_examples
 from saccade.data.stored.stored_examples import Store, StoredExamples
@@ -61,6 +62,12 @@ def test_all_are_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     examples = stored(tmp_path / "store", pairs(2000, 10**6))
     looked: list[int] = []
     below = held_back._below
-    monkeypatch.setattr(held_back, "_below", lambda *given: [looked.append(len(rows := below(*given))), rows][1])
+
+    def counted(examples: StoredExamples, share: float) -> Integers:
+        rows = below(examples, share)
+        looked.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(held_back, "_below", counted)
     assert len(held_back.chosen(examples, 20)) == 20
     assert sum(looked) < 400

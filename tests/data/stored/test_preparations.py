@@ -46,7 +46,7 @@ def test_a_full_disk_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
 
     with pytest.raises(SaccadeError, match=r"a\.bin: cannot be written \(No space left.*SACCADE_CACHE"):
         prepared("one", fail)
-    with pytest.raises(SaccadeError, match="not enough space in .*SACCADE_CACHE"):
+    with pytest.raises(SaccadeError, match=r"not enough space in .*SACCADE_CACHE"):
         preparations.require_room(1 << 62)
 
 
