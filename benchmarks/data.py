@@ -97,7 +97,7 @@ def _part(data: str, run: str, resume: bool) -> None:
         sources.append(planned(corpus, config))
         return planned(corpus, config)
 
-    Corpus.batches = noted  # type: ignore[method-assign]
+    Corpus.batches = noted  # type: ignore[method-assign,assignment]
     words = ["steps=1000", "threads=1", "valid_every=1000", "save_every=1"]
     given = [f"data.train={data}", *(f"train.{word}" for word in words)]
     train(Path(run), resolve({"system": "transformer"}, given), Once(), resume=resume)
