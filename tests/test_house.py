@@ -70,7 +70,7 @@ ACROSS = {
     "systems": {
         "agreement", "contract", "device_law", "dropout", "export", "labelers", "sets", "systems", "text_systems",
     },
-    "training": {"failed_validations", "faults", "resume"},
+    "training": {"failed_validations", "faults", "resume", "stored_data"},
     "training/checkpoints": {"disk", "kills"},
     "view": {"drawings"},
     "view/page": {"page"},

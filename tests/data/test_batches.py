@@ -1,12 +1,15 @@
 """Batches: every example once, within the budget, the same again from two integers, and with little padding."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from saccade.data.batches import Integers, PlannedBatches, cut, padding_share, plan
+from saccade.data import batches
+from saccade.data.batches import Integers, PlannedBatches, cut, grouped, padding_share, plan
 from saccade.errors import DataError, ShapeError, UsageError
 
 length = st.one_of(st.integers(0, 30), st.integers(0, 2**62))
@@ -206,3 +209,48 @@ def test_wrong_lengths_are_refused(lengths: NDArray[np.int64]) -> None:
 def test_an_empty_budget_is_refused() -> None:
     with pytest.raises(UsageError, match="max_tokens ≥ 1"):
         plan(np.array([1]), 0, 0, 0)
+
+
+@pytest.fixture
+def in_groups(monkeypatch: pytest.MonkeyPatch) -> Lengths:
+    """More examples than are planned at once."""
+    for name, value in {"WHOLE": 60, "GROUP": 32, "BLOCK": 4}.items():
+        monkeypatch.setattr(batches, name, value)
+    return Lengths(np.random.default_rng(0).integers(1, 9, 101))
+
+
+def test_every_example_of_many_comes_once_an_epoch(in_groups: Lengths) -> None:
+    source = PlannedBatches(in_groups, batch_tokens=40, seed=3)
+    count = source.steps(1)
+    epochs = [drawn(source, count) for _ in range(3)]
+    assert source.epoch == 2
+    for epoch in epochs:
+        assert sorted(index for batch in epoch for index in batch) == list(range(101))
+        assert all(sum(in_groups.lengths[batch].max() for _ in batch) <= 40 for batch in epoch)
+    assert epochs[0] != epochs[1] != epochs[2]
+    assert source.steps(2.5) == math.ceil(2.5 * count)
+
+
+def test_a_group_is_of_blocks_of_neighbors(in_groups: Lengths) -> None:
+    own = [grouped(101, 3, 0, group) for group in range(4)]
+    assert [len(one) for one in own] == [len({*one.tolist()}) for one in own]
+    assert sorted(np.concatenate(own).tolist()) == list(range(101))
+    starts = [one[one % 4 == 0] for one in own]
+    assert all(
+        {*one.tolist()} == {n for start in at for n in range(start, min(start + 4, 101))}
+        for one, at in zip(own, starts, strict=True)
+    )
+    assert not np.array_equal(own[0], np.arange(32))
+    assert not np.array_equal(own[0], grouped(101, 3, 1, 0))
+    assert not np.array_equal(own[0], grouped(101, 4, 0, 0))
+
+
+@pytest.mark.parametrize("taken", [0, 1, 7, 19, 20, 21, 40, 77])
+def test_of_many_it_goes_on_as_if_never_stopped(in_groups: Lengths, taken: int) -> None:
+    source = PlannedBatches(in_groups, batch_tokens=40, seed=3)
+    drawn(source, taken)
+    again = PlannedBatches(in_groups, batch_tokens=40, seed=3)
+    again.restore(source.state())
+    assert again.state() == source.state()
+    assert drawn(again, 40) == drawn(source, 40)
+    assert again.epoch == source.epoch

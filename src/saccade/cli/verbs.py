@@ -18,6 +18,7 @@ from saccade.cli import by_length, downloads, streams
 from saccade.config import Table
 from saccade.data.examples import PARTS, Splits
 from saccade.data.formats.text_files import to_stderr
+from saccade.data.stored.preparations import told_of_preparing
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
 from saccade.exchange.opening import load
@@ -115,9 +116,10 @@ def _evaluate(
     given = searched(model, words)
     if data and model.task.reader.kept() is not None:
         raise UsageError("--data: expected a run that reads files, got one that labels the nodes of its graph; leave it out")
-    examples, what = model.examples(split, data)
     options = model.options(**given)
-    evaluation = model.task.evaluate(model.module, examples, options)
+    with told_of_preparing(watcher(quiet=machine or bool(ranks.rank())).preparing):
+        examples, what = model.examples(split, data)
+        evaluation = model.task.evaluate(model.module, examples, options)
     scores = dict(evaluation.scores)
     if int8:
         with resting(model.module, int8=True):

@@ -147,7 +147,7 @@ class Config:
     """Whether texts are turned to lower case first."""
 
 
-class Joined:
+class TextParts:
     """Texts of several sources, one after the other, read anew each time."""
 
     def __init__(self, *parts: Iterable[str]) -> None:
@@ -174,7 +174,7 @@ def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
     least = len(SPECIALS) + (BYTES if config.kind == "bpe" else 1)
     if config.size < least:
         raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
-    read = _Read(texts if isinstance(texts, Joined | Sequence) else list(texts), config.lower)
+    read = _Read(texts if isinstance(texts, TextParts | Sequence) else list(texts), config.lower)
     if not any(read):
         count = sum(1 for _ in read)
         raise DataError(f"nothing to learn a tokenizer from: expected text, got {count} texts, all empty")

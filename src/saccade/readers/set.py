@@ -13,7 +13,7 @@ from saccade.data.batches import Integers
 from saccade.data.examples import Bag, Example, Splits, inputs_of
 from saccade.data.formats import bag_files, text_files
 from saccade.data.tensors import BagInput
-from saccade.data.tokenizers import Joined, LearnedTokenizer, unknown_places
+from saccade.data.tokenizers import LearnedTokenizer, TextParts, unknown_places
 from saccade.errors import DataError
 from saccade.readers import bag, reader
 from saccade.readers.bag import Scale
@@ -74,7 +74,7 @@ class Reader(reader.Reader):
     @classmethod
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
         if isinstance(splits.train[0].input, str):
-            return cls(config, tokenizers.train(Joined(inputs_of(splits.train), texts), tokens))
+            return cls(config, tokenizers.train(TextParts(inputs_of(splits.train), texts), tokens))
         return cls(config, scale=bag.fitted(splits))
 
     @classmethod

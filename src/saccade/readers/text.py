@@ -13,7 +13,7 @@ from saccade.data.formats import text_files
 from saccade.data.stored.ragged import Ragged
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import TextInput, filled
-from saccade.data.tokenizers import Joined
+from saccade.data.tokenizers import TextParts
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, require_text
@@ -59,7 +59,7 @@ class Reader(reader.Reader):
 
     @classmethod
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
-        return cls(config, tokenizers.train(Joined(inputs_of(splits.train), texts), tokens))
+        return cls(config, tokenizers.train(TextParts(inputs_of(splits.train), texts), tokens))
 
     @classmethod
     def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":

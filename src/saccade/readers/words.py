@@ -14,7 +14,7 @@ from saccade.data.formats import text_files
 from saccade.data.stored.ragged import Ragged
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import WordsInput, filled
-from saccade.data.tokenizers import Joined, LearnedTokenizer, unknown_places
+from saccade.data.tokenizers import LearnedTokenizer, TextParts, unknown_places
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, Note, require_text
@@ -74,7 +74,7 @@ class Reader(reader.Reader):
     @classmethod
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
         known = cls.texts(splits.train)
-        tokenizer = tokenizers.train(Joined(known, texts), tokens)
+        tokenizer = tokenizers.train(TextParts(known, texts), tokens)
         return cls(config, tokenizer, cls._letters(config, tokenizer, known))
 
     @classmethod

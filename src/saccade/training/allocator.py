@@ -29,6 +29,13 @@ def keep_pages() -> bool:
     return all(taken)
 
 
+def release_pages() -> None:
+    """Give back what is free now: what was needed to prepare large data is not needed again."""
+    library = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(0)  # type: ignore[union-attr]
+
+
 @contextmanager
 def kept_objects() -> Iterator[Callable[[], None]]:
     """Inside, Python does not look for cycles until the function given is called, and never among what was made before."""

@@ -18,12 +18,13 @@ from saccade.data.examples import PARTS, Splits, files_of
 from saccade.data.formats.own_files import require_there
 from saccade.data.formats.python_data import FILES
 from saccade.data.stored.preparations import told_of_preparing
+from saccade.data.stored.stored_examples import StoredExamples
 from saccade.errors import DataError, ShapeError, UsageError
 from saccade.lock import LOCK, locked
 from saccade.task import Kinds, Task
 from saccade.training import fresh as renewal
 from saccade.training import tensorboard
-from saccade.training.allocator import keep_pages, kept_objects
+from saccade.training.allocator import keep_pages, kept_objects, release_pages
 from saccade.training.bad_examples import fit_to_learn, learned
 from saccade.training.checkpoints.names import FRESH
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
@@ -195,6 +196,8 @@ def _train(
     try:
         with told_of_preparing(watcher.preparing):
             corpus, splits = learned(task, splits, run.settings.data, watcher.note)
+        if isinstance(splits.train, StoredExamples):
+            release_pages()
         config = run.settings.train
         batches = corpus.batches(config)
         if config.epochs:

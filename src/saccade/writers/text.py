@@ -15,7 +15,7 @@ from saccade.data.examples import Example, Splits, groups_of, place, targets_of
 from saccade.data.stored.ragged import Ragged
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import Batch, TextTarget, filled
-from saccade.data.tokenizers import Joined, Tokenizer
+from saccade.data.tokenizers import TextParts, Tokenizer
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.evaluation.text_scores import Tokenize, perplexity, signatures, translation_scores
 from saccade.readers.text import places
@@ -111,10 +111,10 @@ class Writer(writer.Writer):
         return {"target"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
 
     @classmethod
-    def texts_of(cls, config: Any, tokens: Any, splits: Splits) -> Joined:
+    def texts_of(cls, config: Any, tokens: Any, splits: Splits) -> TextParts:
         """The texts that a tokenizer of targets is trained on, with a mark for each group if texts start from one."""
         marks = [f"<{name}>" for name in groups_of(splits.train)] * tokens.min_count if config.start == "group" else []
-        return Joined(targets_of(splits.train), marks)
+        return TextParts(targets_of(splits.train), marks)
 
     def save(self, directory: Path) -> None:
         if not self.config.share_tokenizer:
