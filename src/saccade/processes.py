@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from saccade.errors import SaccadeError, described
+from saccade.errors import DataError, SaccadeError, described
 
 if TYPE_CHECKING:
     from torch.distributed.distributed_c10d import Store
 
 DAY = datetime.timedelta(days=1)
 PATIENCE = 3.0  # seconds in which a process that lives can answer
+PAUSE = 0.1  # seconds between two looks
 HEARD = 1.0  # seconds in which the first process says what it knows, before another ends and torchrun with it
 
 _store: "Store | None" = None
@@ -30,9 +31,13 @@ _blocks = 0  # of `joined` so far: messages of one are not taken for those of an
 class RankLost(SaccadeError):  # noqa: N818 - reads as what it is
     """A process of the others that failed, ended, or does not answer."""
 
-    def __init__(self, text: str, exit_code: int = 1) -> None:
-        super().__init__(text)
-        self.exit_code = exit_code
+
+class NotStarted(DataError):  # noqa: N818 - reads as what it is
+    """What another process fails by before all are connected, with its exit code: nothing was begun."""
+
+    def __init__(self, rank: int, failure: str) -> None:
+        text, self.exit_code = json.loads(failure)
+        super().__init__(f"rank {rank} could not start: {text}")
 
 
 def launched() -> int:
@@ -108,7 +113,8 @@ def _tell(error: Exception) -> None:
         _store.set(f"ready/{own()}", failure)
         if own():
             _store.wait(["failed/0"], datetime.timedelta(seconds=2 * PATIENCE))
-            if text in json.loads(_store.get("failed/0"))[0]:
+            first = json.loads(_store.get("failed/0"))[0]
+            if text in first or first in text:
                 error.agreed = True  # type: ignore[attr-defined]
                 time.sleep(HEARD)
 
@@ -123,8 +129,7 @@ def connect(timeout: float) -> None:
     _store.set(f"ready/{own()}", "")
     for one in range(launched()):
         if failure := awaited(f"ready/{one}"):
-            text, code = json.loads(failure)
-            raise RankLost(f"rank {one} could not start: {text}", code)
+            raise NotStarted(one, failure)
     limit = datetime.timedelta(seconds=timeout)
     dist.init_process_group(store=_store, rank=own(), world_size=launched(), timeout=limit)
     _connected = True
@@ -139,7 +144,10 @@ def announce(name: str, text: str) -> None:
 def awaited(name: str) -> str:
     """What another announces under this name, however long that takes; if that one ends, torchrun ends this one, too."""
     assert _store is not None
-    _store.wait([name], DAY)
+    while not _store.check([name]):
+        if _store.check(["failed/0"]):
+            raise NotStarted(0, _store.get("failed/0").decode())
+        time.sleep(PAUSE)
     return str(_store.get(name).decode())
 
 
@@ -195,7 +203,7 @@ def explained(error: Exception, step: int) -> Exception:
         _store.set(f"living/{step}/{rank()}", "")
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and len(living) + len(failures) < size():
-            time.sleep(0.1)
+            time.sleep(PAUSE)
             living = [one for one in range(size()) if _store.check([f"living/{step}/{one}"])]
             failures = {one: _failure(_store, one) for one in range(size()) if _store.check([f"failed/{one}"])}
     except RuntimeError:  # the store is gone with the process that held it

@@ -38,7 +38,10 @@ def trained(folder: Path, jobs: Sequence[Mapping[str, Any]], processes: int = 2)
     file = folder / f"jobs-{len(list(folder.glob('jobs-*.json')))}.json"
     file.write_text(json.dumps(jobs))
     running = torchrun(str(WORKER), str(file), processes=processes)
-    said, _ = running.communicate(timeout=ENDS)
+    try:
+        said, _ = running.communicate(timeout=ENDS)
+    finally:
+        running.terminate()
     assert running.returncode == 0, said
     return [[Path(f"{file}.{number}.{rank}").read_text() for rank in range(processes)] for number in range(len(jobs))]
 

@@ -14,11 +14,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from saccade import processes
 from saccade.cli.main import run
 from saccade.errors import SaccadeError
 from saccade.trained import settled
+from saccade.training.parallel import Parallel
 from saccade.training.progress import Quiet
 from saccade.training.run import Run
 from saccade.training.settings import resolve
@@ -38,6 +40,9 @@ def main(file: str) -> None:
 def attempt(job: dict[str, Any]) -> str:
     """One training; what it raised, on one line."""
     watcher = StopAt(job["stop_at"]) if "stop_at" in job else Quiet()
+    if job.get("same_chance"):
+        with patch.object(Parallel, "seed"):
+            return attempt({**job, "same_chance": False})
     if "command" in job:
         return answered(job)
     if job.get("full_disk") == processes.own():

@@ -90,10 +90,13 @@ def test_a_process_that_hangs_ends_the_others(tmp_path: Path) -> None:
 
 
 def test_a_polite_end_writes_a_checkpoint(tmp_path: Path) -> None:
+    """Also where a scheduler tells all processes, which torchrun then tells once more."""
     with started(tmp_path / "run") as running:
-        running.terminate()
+        others = [process(running.pid, rank) for rank in (0, 1)]
+        for number in (*others, running.pid):
+            os.kill(number, signal.SIGTERM)
         said = running.communicate(timeout=SOON)[0]
-    assert said.count("stopped at step") == 1
+    assert said.count("saccade: ") == said.count("stopped at step") == 1
     assert "checkpoint written" in said
     assert require_whole(tmp_path / "run") > 12
 
@@ -114,10 +117,52 @@ def test_torchrun_starts_again_from_the_last_checkpoint(tmp_path: Path) -> None:
     require_whole(run)
 
 
-def test_a_full_disk_of_one_process_is_named(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
+    """What each process of a training said of which one has no room on the disk, or has other data."""
+    folder = tmp_path_factory.mktemp("failed")
     table: dict[str, Any] = json.loads(json.dumps(tiny_transformer("train.steps=6").table()))
-    table["train"] |= {"shard": True, "save_every": 2, "valid_every": 100}
-    limited = {"out": str(tmp_path / "run"), "table": table, "full_disk": 1, "bytes": 1000}
-    (answers,) = trained(tmp_path, [limited])
-    assert all("rank 1" in one and "cannot write its part of the checkpoint" in one for one in answers), answers
-    assert not list((tmp_path / "run" / "checkpoints").glob("step-*"))
+    table["train"] |= {"save_every": 2, "valid_every": 100}
+    sharded = {**table, "train": {**table["train"], "shard": True}}
+    jobs: dict[str, dict[str, Any]] = {
+        "sharded": {"table": sharded, "full_disk": 1, "bytes": 1000},
+        "ddp": {"table": table, "full_disk": 0, "bytes": 8000},
+        "first": {"table": table, "full_disk": 0, "bytes": 10},
+        "data": {"table": table, "lost_data": 1},
+        "after": {"table": table},
+    }
+    given = [{**job, "out": str(folder / name)} for name, job in jobs.items()]
+    return folder, dict(zip(jobs, trained(folder, given), strict=True))
+
+
+def test_a_full_disk_of_one_process_is_named(failed: tuple[Path, dict[str, list[str]]]) -> None:
+    folder, answers = failed
+    first, second = answers["sharded"]
+    assert "rank 1: cannot write its part of the checkpoint" in first
+    assert second.startswith("Unsaved: (told by rank 0) ")
+    assert not list((folder / "sharded" / "checkpoints").glob("step-*"))
+
+
+def test_a_full_disk_of_the_process_that_writes_is_named(failed: tuple[Path, dict[str, list[str]]]) -> None:
+    folder, answers = failed
+    first, second = answers["ddp"]
+    assert first.startswith("Unsaved: rank 0: cannot save step")
+    assert second.startswith("Unsaved: (told by rank 0) ")
+    assert not list((folder / "ddp" / "checkpoints").glob("step-*"))
+
+
+def test_a_process_that_cannot_start_is_named(failed: tuple[Path, dict[str, list[str]]]) -> None:
+    """Once, and nothing is left of the run; the same processes train afterwards."""
+    folder, answers = failed
+    first, second = answers["data"]
+    assert first == ("NotStarted: rank 1 could not start: the training data is not that of rank 0; give all the same files")
+    assert second == "DataError: (told by rank 0) the training data is not that of rank 0; give all the same files"
+    assert not (folder / "data").exists()
+    assert answers["after"] == ["", ""]
+
+
+def test_a_first_process_that_cannot_start_is_named(failed: tuple[Path, dict[str, list[str]]]) -> None:
+    _, answers = failed
+    first, second = answers["first"]
+    assert first
+    assert second == f"NotStarted: (told by rank 0) rank 0 could not start: {first.partition(': ')[2]}"

@@ -38,6 +38,7 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
     "captions": small.captions,
     "numbers": small.numbers,
     "items": small.outlier,
+    "sets": small.expansion,
     "continuations": small.windows,
     "texts": lambda folder: tiny_transformer(),
 }
@@ -64,6 +65,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train(folder / f"{name}-alone", resolve(table(settings)), Quiet())
         ways = LAYOUTS if name in SPLIT else {"ddp": {}}
         jobs += [{"out": str(folder / f"{name}-{way}"), "table": table(settings, **keys)} for way, keys in ways.items()]
+        if name == "sets":  # other words are drawn by chance for every batch
+            jobs[-1]["same_chance"] = True
     jobs += begun(folder)
     for answers in trained(folder, jobs):
         assert answers == ["", ""]

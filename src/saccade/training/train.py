@@ -108,7 +108,9 @@ def _follow(settings: Settings, made: Callable[[], None], start: Start | None) -
     told = json.loads(processes.awaited("run"))
     run = Run(Path(told["path"]), settings).with_steps(told["steps"])
     splits, task = run.splits(), run.task()
-    _require_same_data(f"rank {processes.own()}", splits, told["data"], splits.fingerprint())
+    if parts := _others(told["data"], splits.fingerprint()):
+        what = f"the {PARTS[parts[0]]} data{_place(splits, parts[0])} is not that of rank 0"
+        raise DataError(what, fix="give all the same files")
     corpus, splits = learned(task, splits, settings.data, lambda text: None)
     checkpoint = None if told["checkpoint"] is None else run.checkpoints.load(told["checkpoint"])
     processes.connect(settings.train.timeout)
@@ -267,11 +269,20 @@ def _named(settings: Settings) -> str:
 
 
 def _require_same_data(where: str, splits: Splits, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    if parts := [part for part in PARTS if before[part] != now[part]]:
+    if parts := _others(before, now):
         others = f", the {' and '.join(PARTS[part] for part in parts[1:])} data, too" if parts[1:] else ""
-        place = f" ({files})" if (files := files_of(getattr(splits, parts[0]))) else ""
-        what = f"{where}: the {PARTS[parts[0]]} data{place} has changed{others}"
+        what = f"{where}: the {PARTS[parts[0]]} data{_place(splits, parts[0])} has changed{others}"
         raise DataError(what, fix="bring it back, or use another {out}")
+
+
+def _others(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The parts of the data that are not what they were."""
+    return [part for part in PARTS if before[part] != now[part]]
+
+
+def _place(splits: Splits, part: str) -> str:
+    """The files of a part, in brackets."""
+    return f" ({files})" if (files := files_of(getattr(splits, part))) else ""
 
 
 def _fitted(settings: Settings, splits: Splits, start: Start | None) -> Task:
