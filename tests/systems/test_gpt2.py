@@ -30,7 +30,7 @@ def test_a_preset_has_exactly_the_parameters_of_its_publication(name: str) -> No
     assert settings.tokens is not None
     began = time.monotonic()
     with torch.device("meta"):
-        model = gpt2.Model(settings.model, learned_layout(settings.tokens.size), settings.writer.context_length)
+        model: Any = gpt2.Model(settings.model, learned_layout(settings.tokens.size), settings.writer.context_length)
     assert time.monotonic() - began < 10
     assert sum(weight.numel() for weight in model.parameters()) == COUNTS[name]
     assert model.layers[0].network.into.weight.shape == (4 * model.config.hidden_size, model.config.hidden_size)

@@ -117,7 +117,7 @@ def _evaluate(
     if data and model.task.reader.kept() is not None:
         raise UsageError("--data: expected a run that reads files, got one that labels the nodes of its graph; leave it out")
     options = model.options(**given)
-    with told_of_preparing(watcher(quiet=machine or bool(ranks.rank())).preparing):
+    with told_of_preparing(watcher(quiet=machine or bool(processes.rank())).preparing):
         examples, what = model.examples(split, data)
         evaluation = model.task.evaluate(model.module, examples, options)
     scores = dict(evaluation.scores)
