@@ -1,6 +1,7 @@
 """GPT-2: the published sizes, exactly, and masks of Sparse Transformers in its layers."""
 
 import time
+from typing import Any
 
 import pytest
 import torch
