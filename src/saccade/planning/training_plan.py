@@ -8,8 +8,8 @@ from typing import Any
 from saccade.errors import UsageError
 from saccade.planning import amounts
 from saccade.planning.architectures import Architecture, TrainingFlops, forward_flops, parameters, total, training_flops
+from saccade.planning.device_layouts import DeviceLayout, Workload, cheapest, room, smallest
 from saccade.planning.hardware import Accelerator, Price, Rate, accelerators, rates
-from saccade.planning.layouts import DeviceLayout, Workload, cheapest, room, smallest
 
 NEAR = 0.15  # how far a training may be from a published rate of the same model on the same devices
 LARGER = 10  # times the parameters, from where a rate says little

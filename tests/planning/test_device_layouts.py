@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from saccade.planning.device_layouts import Workload, cheapest, possible, room, smallest
 from saccade.planning.hardware import accelerator
-from saccade.planning.layouts import Workload, cheapest, possible, room, smallest
 from saccade.planning.models import MODELS
 
 V100 = accelerator("V100")
