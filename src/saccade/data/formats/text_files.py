@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from saccade.config import Count, Share
 from saccade.data.examples import Example, Splits
 from saccade.data.formats import own_files, tables
 from saccade.data.formats.own_files import OwnFiles, suffix
-from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, read_table
+from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, held_table, read_table
 from saccade.errors import DataError, UsageError
 
 INPUT, TARGET = str, str
@@ -94,12 +95,38 @@ def read(spec: str, config: Config, report: Callable[[str], None] = to_stderr) -
     raise DataError(f"{paths[0]}: unknown format {suffix(paths[0]) or '(no suffix)'!r}; known: {FORMATS}")
 
 
-def examples_of(table: Table, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:
-    """The rows of a table as examples."""
+def others_of(data: Any, config: Config) -> list[Example]:
+    """The examples of other data than a run was trained on: a file, or rows that Python holds, under other names."""
+    if isinstance(data, str | Path):
+        paths = _paths(str(data))
+        alone, kind = len(paths) == 1 and not os.path.isdir(paths[0]), suffix(paths[0])
+        if alone and kind in TSV:
+            names = _lines(paths[0])[0].decode(errors="replace").split("\t")
+            return read(str(data), _as_named(config, names))
+        if not alone or kind not in tables.SUFFIXES:
+            return read(str(data), config)
+        table = read_table(paths[0], FORMATS)
+    else:
+        table = held_table(data)
+    return examples_of(table, _as_named(config, table.columns), rename=True)
+
+
+def _as_named(config: Config, columns: Sequence[str]) -> Config:
+    """The config without the names of columns that are not among these."""
+    named = {key: name if name in columns else "" for key, name in config.columns().items()}
+    return replace(config, text=named["text"], label=named["label"], group=named["group"])
+
+
+def examples_of(
+    table: Table, config: Config, report: Callable[[str], None] = to_stderr, *, rename: bool = False
+) -> list[Example]:
+    """The rows of a table as examples; `rename` as in `Table.chosen`."""
     if not table.rows:
         raise DataError(f"{table.name}: expected examples, got no rows; add some")
     # Where no row can be read, there are no columns, and the first row tells why.
-    columns = table.chosen(config.columns(), ("text", "label")) if table.columns else {"text": "text", "label": "label"}
+    columns = {"text": "text", "label": "label"}
+    if table.columns:
+        columns = table.chosen(config.columns(), ("text", "label"), rename=rename)
     classes = (table.classes or {}).get(columns["label"])
 
     def parse(row: TableRow) -> Example:
