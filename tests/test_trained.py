@@ -167,6 +167,9 @@ def test_several_outputs_are_the_best_and_its_alternatives(opened: Open) -> None
     label = opened("sentences").predict("film 3 is good", n_best=3)
     assert {label.text, *texts(list(label.alternatives))} == {"0", "1", "2"}
     assert sum(one.probability for one in (label, *label.alternatives)) == pytest.approx(1, abs=1e-5)
+    for few in (0, "3"):
+        with pytest.raises(UsageError, match=f"n_best: expected a whole number from 1, got {few!r}"):
+            opened("dates").predict(DATE, n_best=few)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=rf"n_best: .* {MOST}, got {MOST + 1}"):
         opened("dates").predict(DATE, n_best=MOST + 1)
 

@@ -105,6 +105,8 @@ class TrainedModel:
     def search(self, n_best: int = 1, **given: Any) -> SearchConfig:
         """The run's search with these changes; more than one output takes a beam."""
         table = {**config.plain(self.run.settings.search or SearchConfig()), **given}
+        if not isinstance(n_best, int) or n_best < 1:
+            raise UsageError(f"n_best: expected a whole number from 1, got {n_best!r}")
         if n_best > MOST:
             raise UsageError(f"n_best: expected at most {MOST}, got {n_best}; ask for fewer")
         if n_best > 1:
@@ -218,12 +220,15 @@ class TrainedModel:
             module = data.dataset(Kinds.of(self.system).own)
             how = module.Config()
         if isinstance(source, str | Path):
-            examples: Sequence[Example] = module.read(str(source), how)
+            texts = isinstance(how, text_files.Config)
+            examples: Sequence[Example] = text_files.others_of(source, how) if texts else module.read(str(source), how)
             return examples
         rows = source if _is_table(source) or not isinstance(source, Iterable) else list(source)
         if isinstance(rows, list) and all(isinstance(one, Example) for one in rows):
             return rows
-        if isinstance(how, text_files.Config | running_text.Config):
+        if isinstance(how, text_files.Config):
+            return text_files.others_of(rows, how)
+        if isinstance(how, running_text.Config):
             return examples_of(rows, how)
         if not isinstance(rows, list):
             raise UsageError(f"data: expected a file, or (input, target) pairs, got {type(source).__name__}")

@@ -102,6 +102,7 @@ def test_training_without_data_names_the_command(site: Site, capsys: pytest.Capt
     assert (answer.code, site.asked) == (3, [])
     assert answer.err.count("\n") == 1
     assert "run `saccade data get tinyshakespeare`" in answer.err
+    assert "; --yes downloads it on the way" in answer.err
     assert not (tmp_path / "run").exists()
 
 

@@ -44,6 +44,8 @@ def test_config_says_what_may_be_said(capsys: pytest.CaptureFixture[str]) -> Non
         "learning_rate = 0.02  # number > 0; default: ",
         "dropout = ",
         "momentum = 0.9  # has no effect with train.optimizer=adam",
+        'score = "scaled_dot"  # dot | scaled_dot | additive | ',
+        'normalize = "softmax"  # softmax | kernel | none | sparsemax | ',
         "temperature = 1.0  # says nothing to search.method=beam; default\n",
         "\nbeam = 4  # whole number > 0 and <= 1000; default\n",
     ):
@@ -69,7 +71,8 @@ def test_help_of_training_names_keys_that_exist(capsys: pytest.CaptureFixture[st
     [
         ("train dates --lr 1e-3", "no such option --lr: settings are words without dashes, train.learning_rate=VALUE"),
         ("train dates --num-train-epochs=3", "train.epochs=VALUE"),
-        ("train dates --fp16", "there is no mixed precision yet"),
+        ("train dates --fp16", "train.precision=VALUE"),
+        ("train dates --start runs/x", "no such option --start: it is a word without dashes, start=RUN"),
         ("predict run --num-beams 3", "search.beam=VALUE"),
         ("evaluate run --batch-size 3", "No such option: --batch-size"),
     ],

@@ -328,6 +328,8 @@ def test_the_next_address_is_tried(site: Site, tmp_path: Path) -> None:
     assert tree(tmp_path) == {"toy/a.txt"}
     del site.content["second/a.txt"]
     refused(replace(made(), files=files), tmp_path / "other", "first/a.txt", "2 other addresses failed, too")
+    two = (known_file("a.txt", CONTENT["a.txt"], *(f"{site.address}/{base}/a.txt" for base in bases[:2])),)
+    refused(replace(made(), files=two), tmp_path / "third", "first/a.txt", "1 other address failed, too")
 
 
 def test_a_host_that_is_down_is_asked_last(site: Site, tmp_path: Path) -> None:

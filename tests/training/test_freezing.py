@@ -106,8 +106,10 @@ def test_a_pattern_that_fits_nothing_is_told_with_what_is_near() -> None:
         freeze(model, "decoder.*,encodr.*")
     with pytest.raises(UsageError, match=r"did you mean .*target_embedding"):
         freeze(model, "target_embeding.weight")
-    with pytest.raises(UsageError, match=r"'q'; did you mean "):
+    with pytest.raises(UsageError, match=r"'q'; did you mean ") as error:
         freeze(model, "q")
+    named = str(error.value).partition("did you mean ")[2].rstrip("?").split(" or ")
+    assert len({*named}) == len(named)
 
 
 def test_something_is_left_to_train() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from saccade import systems
-from saccade.training.other_names import ABSENT, OTHERS, meant, plain
+from saccade.training.other_names import ABSENT, OTHERS, meant, plain, valued
 from saccade.training.settings import base, keys, kinds, resolve
 
 # What the first hour of a user of other toolkits is full of; each must be answered.
@@ -31,3 +31,15 @@ def test_names_are_looked_up_as_they_are_typed() -> None:
     assert meant("--Learning-Rate") == meant("lr") == ["train.learning_rate"]
     assert meant("num_layers") == ["model.num_layers", "model.encoder_layers"]
     assert meant("xyzzy") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "ours"),
+    [("fp16", "true", "fp16"), ("bf16", "True", "bf16"), ("amp", "1", "auto"), ("fp16", "false", "float32")],
+)
+def test_what_is_on_or_off_elsewhere_is_a_precision_here(name: str, typed: str, ours: str) -> None:
+    assert valued(name, typed) == ours
+
+
+def test_other_values_stay() -> None:
+    assert (valued("dtype", "bf16"), valued("lr", "1")) == ("bf16", "1")

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from saccade.data import fetching, known
 from saccade.data.known import Known, MissingData
+from saccade.errors import DataError
 from saccade.inputs import amount
 from saccade.view.output.display_text import visible
 
@@ -71,8 +72,10 @@ def with_data(action: Callable[[], Result], *, yes: bool, ask: bool) -> Result:
             return action()
         except MissingData as missing:
             terminal = ask and sys.stdin.isatty() and sys.stderr.isatty()
-            if not (missing.offered and (yes or terminal)):
+            if not missing.offered:
                 raise
+            if not (yes or terminal):
+                raise DataError(f"{missing}; --yes downloads it on the way") from None
             _show_licence(missing.item)
             if not (yes or _agreed(missing.item)):
                 raise

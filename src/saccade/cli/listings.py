@@ -99,12 +99,21 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
         most = [key.partition(".")[2] for key in MOST_USED.split() if key.startswith(section)]
         rows = sorted(configs.described(kind), key=lambda row: most.index(row[0]) if row[0] in most else len(most))
         split = sum(row[0] in most for row in rows) % len(rows)
-        for number, (field, values, _, line) in enumerate(rows):
+        for number, (field, kind_of_values, _, line) in enumerate(rows):
+            values = " | ".join(_catalog(field)) or kind_of_values
             if number == split > 0:
                 print("# Less often:")
             value, default = table[section][field], bare[section][field]
             remark = "default" if value == default else f"default: {configs.word(default)}"
             print(f"# {line}\n{field} = {configs.word(value)}  # {_idle(settings, section, field) or values}; {remark}")
+
+
+def _catalog(field: str) -> Sequence[str]:
+    """The names that a setting takes whose values are registered."""
+    from saccade.attention import NORMALIZERS, SCORES
+
+    registered: Mapping[str, Mapping[str, Any]] = {"score": SCORES, "normalize": NORMALIZERS}
+    return list(registered.get(field, ()))
 
 
 def _settled(name: str, table: Mapping[str, Any], words: Sequence[str]) -> Any:

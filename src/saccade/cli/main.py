@@ -91,6 +91,8 @@ def _usage(error: Exception) -> str:
 
     option = getattr(error, "option_name", None) or ""
     name = plain(option)
+    if name == "start" and path.endswith("train"):
+        return f"no such option {option}: it is a word without dashes, start=RUN; see {path} --help"
     keys = [key for key in meant(name) if path.endswith("train") or key.startswith("search.")]
     if keys:
         return f"no such option {option}: settings are words without dashes, {keys[0]}=VALUE; see {path} --help"

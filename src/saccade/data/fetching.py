@@ -89,8 +89,9 @@ class _Session:
             else:
                 self._clear(file, target, path)
                 return path
-        others = f" ({len(troubles) - 1} other addresses failed, too)" if len(troubles) > 1 else ""
-        raise DataError(f"{troubles[0]}{others}", fix=self._by_hand(file))
+        others = len(troubles) - 1
+        more = f" ({others} other address{'es' if others > 1 else ''} failed, too)" if others else ""
+        raise DataError(f"{troubles[0]}{more}", fix=self._by_hand(file))
 
     def _by_hand(self, first: KnownFile) -> str:
         """What to do where there is no network: the files from this one on, and where they belong."""

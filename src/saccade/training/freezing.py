@@ -40,5 +40,6 @@ def _near(pattern: str, names: Sequence[str]) -> str:
     """What may be meant: names, and the first parts of names, that are like it."""
     parts = [name.split(".") for name in names]
     above = [".".join([*part[:size], "*"]) for part in parts for size in range(1, len(part))]
-    near = get_close_matches(pattern, list(dict.fromkeys([*above, *names])), SHOWN, 0.4)
+    above, names = list(dict.fromkeys(above)), list(dict.fromkeys(names))
+    near = get_close_matches(pattern, [*above, *names], SHOWN, 0.4)
     return f"did you mean {' or '.join(near or above[:SHOWN] or names[:SHOWN])}?"

@@ -102,6 +102,9 @@ ABSENT = {
     "warmup_ratio": "warm-up is counted in steps: train.warmup=STEPS",
 }
 
+# What is on or off elsewhere, and the precision that it asks for.
+PRECISIONS = {"fp16": "fp16", "half": "fp16", "bf16": "bf16"}
+
 
 def plain(name: str) -> str:
     """A name as it is looked up: `--Learning-Rate` is learning_rate."""
@@ -112,3 +115,11 @@ def meant(name: str) -> list[str]:
     """The keys, such as train.learning_rate, that a name may stand for; among them those that are called so here."""
     name = plain(name)
     return [ours for ours, theirs in OTHERS.items() if name in (ours.partition(".")[2], *theirs.split())]
+
+
+def valued(name: str, value: str) -> str:
+    """What our key takes for the value that is typed for another name: fp16=true is train.precision=fp16."""
+    on, off = value.lower() in ("true", "1", "yes"), value.lower() in ("false", "0", "no")
+    if name not in OTHERS["train.precision"].split() or not (on or off):
+        return value
+    return PRECISIONS.get(name, "auto") if on else "float32"

@@ -122,6 +122,8 @@ def _require_sections(table: Mapping[str, Any], words: Sequence[str]) -> None:
         section, dot, key = path.partition(".")
         if section == START:
             raise UsageError(f"{path}: no such key; expected start=RUN, such as start=runs/dates")
+        if key == START and section in ("train", "model"):
+            raise UsageError(f"{path}: no such key; did you mean {START}={value or 'RUN'}?")
         if not equals or (dot and section in sections):
             continue
         if not dot and difflib.get_close_matches(section, [START], 1, 0.75):
@@ -250,7 +252,7 @@ def _suggest(path: str, what: str, name: str, every: Sequence[str], value: str |
     if near and not (others or elsewhere or name in other_names.ABSENT):
         others = [key for other in difflib.get_close_matches(name, called, 1) for key in called[other]]
     if others:
-        words = " or ".join(key if value is None else f"{key}={value}" for key in others)
+        words = " or ".join(key if value is None else f"{key}={other_names.valued(name, value)}" for key in others)
         raise UsageError(f"{path}: {what}; did you mean {words}?")
     if name in other_names.ABSENT:
         raise UsageError(f"{path}: {other_names.ABSENT[name]}")

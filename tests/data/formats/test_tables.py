@@ -70,6 +70,7 @@ def test_columns_inside_of_objects_have_their_path_as_name() -> None:
     ("header", "given", "told"),
     [
         ("id,review,stars", {}, "expected a column label, columns are id, review, stars; say data.label=stars"),
+        ("bag,x,label", {}, "say data.text=x, or data.name=bag_files if each row is an instance of a bag"),
         ("id,body,stars", {}, "a column text and a column label, columns are id, body, stars; say data.text=body data."),
         ("id,body,stars", {"text": "bdy", "label": "stars"}, "'bdy', columns are id, body, stars; say data.text=body"),
         ("text,source,label", {}, "say data.text=text"),

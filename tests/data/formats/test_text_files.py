@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from saccade.config import build, described
 from saccade.data.examples import Example
-from saccade.data.formats.text_files import Config, load, read
+from saccade.data.formats.text_files import Config, load, others_of, read
 from saccade.errors import DataError, UsageError
 
 PAIRS = [Example("ein Haus", "a house", "n"), Example("drei Äpfel", "three apples 🍎", ""), Example('"Ja"\x00', " yes", "x")]
@@ -304,3 +304,17 @@ def test_the_config_is_checked_and_described() -> None:
     with pytest.raises(UsageError, match=r"data\.held_out"):
         build(Config, {"held_out": 1.0}, "data")
     assert all(line for *_, line in described(Config))
+
+
+def test_other_data_may_name_its_columns_otherwise() -> None:
+    """What a run was trained on has no say in what another file calls its columns."""
+    config, expected = Config(text="review", label="stars"), [Example("a", "x"), Example("b", "y")]
+    Path("own.csv").write_text("review,stars,text\na,x,1\nb,y,2\n")
+    Path("other.csv").write_text("text,label\na,x\nb,y\n")
+    assert others_of("own.csv", config) == others_of("other.csv", config) == expected
+    assert others_of([{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], config) == expected
+    Path("strange.csv").write_text("body,kind\na long text,x\nanother text,x\n")
+    with pytest.raises(DataError, match=r"columns are body, kind; rename 'body' to 'text' and 'kind' to 'label'$"):
+        others_of("strange.csv", config)
+    Path("pairs.tsv").write_text("a\tx\nb\ty\n")
+    assert others_of("pairs.tsv", config) == expected

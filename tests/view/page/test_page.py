@@ -372,9 +372,23 @@ def test_what_is_selected_on_one_side_is_selected_on_the_other(browser: "Browser
     right.locator("#heads").get_by_text("1", exact=True).click()
     playwright.expect(left.locator("#look")).to_have_value("0")
     playwright.expect(left.locator("#heads input[value='1']")).to_be_checked()
-    page.set_viewport_size({"width": 375, "height": 700})
-    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    for width in (1280, 375):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
     page.close()
+
+
+def test_a_map_that_was_opened_in_a_frame_without_room_fits_when_there_is_some(browser: "Browser", tmp_path: Path) -> None:
+    """And a map that somebody has zoomed stays as it is."""
+    with Opened(browser, tmp_path, trace(), viewport={"width": 60, "height": 300}) as opened:
+        canvas = opened.page.locator("#cells")
+        opened.page.set_viewport_size({"width": 1100, "height": 900})
+        playwright.expect(canvas).not_to_have_class("zoomed")
+        opened.page.locator("#closer").click()
+        playwright.expect(canvas).to_have_class("zoomed")
+        opened.page.set_viewport_size({"width": 1000, "height": 900})
+        opened.page.wait_for_timeout(100)
+        playwright.expect(canvas).to_have_class("zoomed")
 
 
 def test_the_first_drawing_is_there_before_the_script(browser: "Browser", tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ class Table:
             fix = " ".join(f"data.{key}={own}" for key, own in near.items())
             if rename:
                 fix = f"rename {' and '.join(f'{own!r} to {keys[key] or key!r}' for key, own in near.items())}"
+            elif "bag" in self.columns:
+                fix += ", or data.name=bag_files if each row is an instance of a bag"
             expected = " and ".join(f"a column {repr(name) if name else key}" for key, name in keys.items())
             columns = ", ".join(map(str, self.columns))[:200]
             raise DataError(f"{self.name}: expected {expected}, columns are {columns}; {'' if rename else 'say '}{fix}")

@@ -24,7 +24,7 @@ from saccade.config import Count, Share
 from saccade.data.examples import Example, Splits
 from saccade.data.formats import own_files, tables
 from saccade.data.formats.own_files import OwnFiles, suffix
-from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, read_table
+from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, held_table, read_table
 from saccade.data.stored import stored_examples
 from saccade.errors import DataError, UsageError
 
@@ -120,16 +120,42 @@ def _sources(spec: str) -> list[Path]:
     return _paths(spec) if os.path.exists(os.path.expanduser(spec)) or not files else [Path(file) for file in files]
 
 
-def examples_of(table: Table, config: Config, report: Callable[[str], None] = to_stderr) -> list[Example]:
-    """The rows of a table as examples."""
-    return list(_of_table(table, config, report))
+def others_of(data: Any, config: Config) -> Sequence[Example]:
+    """The examples of other data than a run was trained on: a file, or rows that Python holds, under other names."""
+    if isinstance(data, str | Path):
+        paths = _paths(str(data))
+        alone, kind = len(paths) == 1 and not os.path.isdir(paths[0]), suffix(paths[0])
+        if alone and kind in TSV:
+            first = next(own_files.lines(paths[0], FORMATS), b"")
+            return read(str(data), _as_named(config, first.decode(errors="replace").split("\t")))
+        if not alone or kind not in tables.SUFFIXES:
+            return read(str(data), config)
+        table = read_table(paths[0], FORMATS)
+    else:
+        table = held_table(data)
+    return examples_of(table, _as_named(config, table.columns), rename=True)
 
 
-def _of_table(table: Table, config: Config, report: Callable[[str], None]) -> Iterator[Example]:
+def _as_named(config: Config, columns: Sequence[str]) -> Config:
+    """The config without the names of columns that are not among these."""
+    named = {key: name if name in columns else "" for key, name in config.columns().items()}
+    return replace(config, text=named["text"], label=named["label"], group=named["group"])
+
+
+def examples_of(
+    table: Table, config: Config, report: Callable[[str], None] = to_stderr, *, rename: bool = False
+) -> list[Example]:
+    """The rows of a table as examples; `rename` as in `Table.chosen`."""
+    return list(_of_table(table, config, report, rename=rename))
+
+
+def _of_table(table: Table, config: Config, report: Callable[[str], None], *, rename: bool = False) -> Iterator[Example]:
     if table.empty:
         raise DataError(f"{table.name}: expected examples, got no rows; add some")
     # Where no row can be read, there are no columns, and the first row tells why.
-    columns = table.chosen(config.columns(), ("text", "label")) if table.columns else {"text": "text", "label": "label"}
+    columns = {"text": "text", "label": "label"}
+    if table.columns:
+        columns = table.chosen(config.columns(), ("text", "label"), rename=rename)
     classes = (table.classes or {}).get(columns["label"])
 
     def parse(row: TableRow) -> Example:

@@ -21,11 +21,16 @@ class HeatMap {
   show(matrix, rows, columns, axes) {
     Object.assign(this, { matrix, axes, labels: { rows, columns } });
     this.tiles.clear();
-    Object.assign(this, { zoom: 1, x: 0, y: 0 });
+    Object.assign(this, { zoom: 1, x: 0, y: 0, opening: 1 });
     this.resize();
-    // Few places: on a narrow screen begin so close that every name can be read.
+  }
+
+  // Few places: on a narrow screen begin so close that every name can be read.
+  open() {
     const near = READABLE / Math.min(this.base.across, this.base.down);
-    if (near > 1 && near <= CLOSER) this.zoomBy(near, 0, 0);
+    this.zoom = 1;
+    this.zoomBy(near > 1 && near <= CLOSER ? near : 1, 0, 0);
+    this.opening = this.zoom;
   }
 
   // Sizes: the margins hold the labels, the stage the cells; the whole matrix fits at zoom 1.
@@ -52,7 +57,9 @@ class HeatMap {
     this.canvas.height = Math.round((this.top + this.height + 1) * this.density);
     this.canvas.style.height = `${this.top + this.height + 1}px`;
     this.canvas.dataset.cells = [this.left, this.top, this.base.across, this.base.down].join(" ");  // at zoom 1
-    this.zoomBy(1, 0, 0);  // within the new limits
+    // As long as nobody has zoomed: a frame may be shown before it has its width.
+    if (this.zoom === this.opening && !this.x && !this.y) this.open();
+    else this.zoomBy(1, 0, 0);  // within the new limits
   }
 
   longest(labels) {
