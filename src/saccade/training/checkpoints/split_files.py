@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from saccade import durable_files, processes
@@ -59,7 +60,7 @@ def read(folder: Path, aliases: Mapping[str, str]) -> dict[str, dict[str, Tensor
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that one process reads alone is what is wanted
             load(flat, storage_reader=reader, no_dist=True)
-    except (RuntimeError, ValueError, KeyError) as error:
+    except (SafetensorError, RuntimeError, ValueError, KeyError) as error:
         raise DataError(f"{folder}: its parts do not make whole tensors ({error})") from None
     tensors: dict[str, dict[str, Tensor]] = {}
     for path, tensor in flat.items():
