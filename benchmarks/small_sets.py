@@ -20,6 +20,7 @@ from saccade.data.examples import Splits
 from saccade.data.sets import emoji, mil, mnist, point_clouds
 
 ITEMS = 10  # of a set that has an odd one
+SHAPES = ("circle", "rectangle", "triangle")
 
 
 def variances(folder: Path) -> SmallSet:
@@ -147,9 +148,9 @@ def _shapes(part: str, count: int) -> list[tuple[Pixels, str]]:
     """Pictures of easy-VQA with what their questions tell: the color and the shape."""
     with zipfile.ZipFile(known.data_directory() / "easy-vqa/easy-vqa-data.zip") as archive:
         told: dict[int, dict[str, str]] = {}
-        for question, answer, number in json.loads(archive.read(f"data/{part}/questions.json")):
+        for _, answer, number in json.loads(archive.read(f"data/{part}/questions.json")):
             if answer not in ("yes", "no"):
-                told.setdefault(number, {})["color" if question.startswith("what color") else "shape"] = answer
+                told.setdefault(number, {})["shape" if answer in SHAPES else "color"] = answer
         whole = [number for number in sorted(told) if len(told[number]) == 2][:count]
         pixels = [
             np.asarray(Image.open(io.BytesIO(archive.read(f"data/{part}/images/{n}.png"))).convert("RGB")) for n in whole
