@@ -128,3 +128,66 @@ def test_a_baseline_is_a_row_of_a_table(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("most_frequent", "most_frequented"))
     with pytest.raises(UnknownName, match=r"unknown baseline 'most_frequented'"):
         table.read(str(file))
+
+
+NUMBERS = Splits(
+    [Example("1 1 2", "4"), Example("2 2", "4"), Example("1", "1"), Example("2", "2")], [], [Example("1 2 2 2", "7")]
+)
+
+
+def test_the_mean_of_the_training_numbers() -> None:
+    found = baselines.scored("mean_number", labeled("deep_sets"), NUMBERS, "test")["scores"]["all"]
+    assert (found["exact_match"], found["mae"]) == (0.0, 7 - 11 / 4)
+
+
+def test_sums_of_words_are_linear() -> None:
+    pytest.importorskip("sklearn")
+    chosen = Splits(NUMBERS.train, NUMBERS.train, NUMBERS.test)  # on which the least penalty is the best
+    found = baselines.scored("linear_regression", labeled("deep_sets"), chosen, "test")["scores"]["all"]
+    assert (found["exact_match"], found["mae"] < 0.1) == (1.0, True)
+
+
+def test_sums_and_maxima_of_items_are_linear() -> None:
+    pytest.importorskip("sklearn")
+    dice = np.random.default_rng(0)
+    sets = [dice.normal(size=(number % 5 + 1, 2)).astype(np.float32) for number in range(60)]
+    examples = [Example(Bag(own), f"{own[:, 0].sum() + own[:, 1].max():.3f}") for own in sets]
+    part = Splits(examples[:40], examples[:40], examples[40:])
+    assert baselines.scored("linear_regression", labeled("deep_sets"), part, "test")["scores"]["all"]["mae"] < 0.02
+
+
+def test_the_item_that_is_farthest_from_the_others() -> None:
+    """Features count by their spread: the second is large and says little."""
+    dice = np.random.default_rng(0)
+    examples = []
+    for number in range(30):
+        items = dice.normal(size=(5, 3)) * (0.3, 0.3, 50)
+        items[number % 5, :2] += 3
+        examples.append(Example(Bag(items.astype(np.float32), np.eye(5, dtype=np.int64)[number % 5])))
+    found = baselines.scored("farthest", labeled("set_outlier"), Splits(examples, [], examples), "test")["scores"]["all"]
+    assert found["accuracy"] > 0.8
+    assert found["chance"] == pytest.approx(0.2)
+
+
+WORDS = Splits(
+    [Example("salt", "pepper")] * 3 + [Example("salt", "sugar")] * 2 + [Example("sun", "moon")] * 2,
+    [Example("sun", "moon")],
+    [Example("sun", "moon"), Example("salt sun", "comet")],
+)
+
+
+def test_words_are_ranked_by_how_often_they_come() -> None:
+    """Salt 5, pepper 3, sugar and moon 2 each, at the mean of their places; what training never saw is not found."""
+    found = baselines.scored("most_frequent_word", labeled("set_expansion"), WORDS, "test")["scores"]["all"]
+    assert found["mrr"] == pytest.approx((1 / 3.5 + 0) / 2)
+
+
+def test_words_are_ranked_by_the_words_beside_them() -> None:
+    found = baselines.scored("co_occurrence", labeled("set_expansion"), WORDS, "test")["scores"]["all"]
+    assert (found["mrr"], found["recall_10"]) == (0.5, 0.5)
+
+
+def test_baselines_say_what_they_are_scored_by() -> None:
+    names = {"mean_number": "deep_sets", "farthest": "set_outlier", "co_occurrence": "set_expansion"}
+    found = [baselines.metrics(name, labeled(system))[0] for name, system in names.items()]
+    assert found == ["exact_match", "accuracy", "mrr"]

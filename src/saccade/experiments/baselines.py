@@ -3,6 +3,7 @@
 Nothing here is tuned but the strength of regularization, which is chosen on the validation data.
 """
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -14,12 +15,17 @@ from numpy.typing import NDArray
 from saccade.data.examples import Bag, Example, Picture, Splits, in_order
 from saccade.errors import DataError, MissingExtra, UsageError
 from saccade.evaluation.labels import LABEL_SCORES, label_scores
+from saccade.evaluation.numbers import number_scores
+from saccade.evaluation.ranks import choice_scores, rank_of, rank_scores
 from saccade.evaluation.text_scores import perplexity, signatures, translation_scores
 from saccade.task import Task
 from saccade.training.settings import Settings
+from saccade.writers import number
+from saccade.writers.word import WITHIN
 
 Scores = dict[str, float]
 STRENGTHS = (0.1, 1.0, 3.0, 10.0, 30.0)  # C of logistic regression
+PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # of ridge regression, and what is added to counts of words
 TEXT_SCORES = ("exact_match", "bleu", "chrf")
 ORDER = 5  # tokens of the longest n-gram
 DISCOUNT = 0.75
@@ -100,15 +106,100 @@ def interpolated(learned: Sequence[int], vocabulary: int) -> Callable[[tuple[int
     return probability
 
 
+def mean_number(settings: Settings, splits: Splits, split: str) -> Scores:
+    """Says the mean of the training numbers of everything."""
+    truth = number.numbers(getattr(splits, split))
+    return number_scores(
+        truth, np.full(len(truth), number.numbers(splits.train).mean()), number.NumberScale.of(splits.train).digits
+    )
+
+
+def linear_regression(settings: Settings, splits: Splits, split: str) -> Scores:
+    """Ridge regression on how often each word comes, or on the number of items, their sum, mean and maximum."""
+    linear, features, digits = _sklearn("linear_model"), _summed(splits), number.NumberScale.of(splits.train).digits
+    examples, truth = features(splits.train), number.numbers(splits.train)
+
+    def scores(penalty: float, part: Sequence[Example]) -> Scores:
+        model = linear.Ridge(alpha=penalty, solver="lsqr", tol=1e-6).fit(examples, truth)
+        return number_scores(number.numbers(part), model.predict(features(part)), digits)
+
+    best = min(PENALTIES, key=lambda penalty: scores(penalty, splits.valid)["mae"]) if splits.valid else 1.0
+    return scores(best, getattr(splits, split))
+
+
+def farthest(settings: Settings, splits: Splits, split: str) -> Scores:
+    """Of each set the item that is farthest from the mean of all, each feature by its spread in training."""
+    spread = np.concatenate([_items(example) for example in splits.train]).std(0)
+    truth, distances = [], []
+    for example in getattr(splits, split):
+        rows = _items(example) / np.where(spread > 0, spread, 1)
+        distances.append(np.linalg.norm(rows - rows.mean(0), axis=1))
+        truth.append(int(example.input.marks.argmax()))
+    return choice_scores(np.array(truth, dtype=np.int64), distances)
+
+
+def most_frequent_word(settings: Settings, splits: Splits, split: str) -> Scores:
+    """Ranks all words that are not in the set by how often they come in training."""
+    counts = WordCounts(splits.train)
+    return counts.ranked(getattr(splits, split), math.inf)
+
+
+def co_occurrence(settings: Settings, splits: Splits, split: str) -> Scores:
+    """Ranks them by naive Bayes: how likely the word is, and each word of the set beside it."""
+    counts = WordCounts(splits.train)
+    best = max(PENALTIES, key=lambda smoothing: counts.ranked(splits.valid, smoothing)["mrr"]) if splits.valid else 1.0
+    return counts.ranked(getattr(splits, split), best)
+
+
+class WordCounts:
+    """How often words come, and how often beside each word that was to be predicted."""
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        sets = [(example.input.split(), example.target) for example in examples]
+        self.numbers = {
+            word: number for number, word in enumerate(sorted({word for own, last in sets for word in (*own, last)}))
+        }
+        size = len(self.numbers)
+        self.alone, self.beside = np.zeros(size), np.zeros((size, size), np.float32)
+        for own, last in sets:
+            given = [self.numbers[word] for word in own]
+            np.add.at(self.beside, (given, self.numbers[last]), 1)
+            self.alone[[*given, self.numbers[last]]] += 1
+
+    def ranked(self, examples: Sequence[Example], smoothing: float) -> Scores:
+        """How good the ranks of the targets are; the more smoothing, the less the words of a set say."""
+        ranks = [self._rank(example, smoothing) for example in examples]
+        return rank_scores(np.array(ranks, dtype=np.float64), WITHIN)
+
+    def _rank(self, example: Example, smoothing: float) -> float:
+        if (target := self.numbers.get(example.target)) is None:
+            return math.inf
+        given = [self.numbers[word] for word in example.input.split() if word in self.numbers]
+        scores = np.log(self.alone)
+        if math.isfinite(smoothing):
+            share = self.alone[given, None] / self.alone.sum()
+            beside = (self.beside[given] + smoothing * share) / (self.beside.sum(0) + smoothing)
+            scores = scores + np.log(beside).sum(0)
+        scores[given] = -np.inf
+        return rank_of(scores, target)
+
+
 Baseline = Callable[[Settings, Splits, str], Scores]
 LABELS = (most_frequent, logistic_regression, logistic_regression_bigrams, nearest_neighbor)
-BASELINES: dict[str, Baseline] = {one.__name__: one for one in (*LABELS, ngram_model)}
+NUMBERS, WORDS = (mean_number, linear_regression), (most_frequent_word, co_occurrence)
+BASELINES: dict[str, Baseline] = {one.__name__: one for one in (*LABELS, *NUMBERS, farthest, *WORDS, ngram_model)}
 
 
 def metrics(name: str, settings: Settings) -> Sequence[str]:
     """What a baseline is scored by."""
     if name == "ngram_model":
         return ("loss", "perplexity")
+    if name == "farthest":
+        return ("accuracy", "chance")
+    if BASELINES[name] in NUMBERS:
+        return ("exact_match", "mae")
+    if BASELINES[name] in WORDS:
+        return ("mrr", *(f"recall_{within}" for within in WITHIN))
     return TEXT_SCORES if hasattr(settings.writer, "bleu_tokenize") else LABEL_SCORES
 
 
@@ -155,6 +246,27 @@ def _features(splits: Splits, ngrams: int) -> Callable[[Sequence[Example]], Any]
         return lambda examples: _rows(examples, splits.shared)
     scale = _sklearn("preprocessing").StandardScaler().fit(_rows(splits.train, None))
     return lambda examples: scale.transform(_rows(examples, None))
+
+
+def _summed(splits: Splits) -> Callable[[Sequence[Example]], Any]:
+    """A function from sets to a matrix with a row for each: counts of words, or sums over items."""
+    if isinstance(splits.train[0].input, str):
+        words = _sklearn("feature_extraction.text").CountVectorizer(token_pattern=r"\S+")
+        words.fit([example.input for example in splits.train])
+        return lambda examples: words.transform([example.input for example in examples]).astype(np.float64)
+
+    def rows(examples: Sequence[Example]) -> NDArray[np.float64]:
+        items = [_items(example) for example in examples]
+        return np.stack([np.concatenate([[len(own)], own.sum(0), own.mean(0), own.max(0)]) for own in items])
+
+    scale = _sklearn("preprocessing").StandardScaler().fit(rows(splits.train))
+    return lambda examples: scale.transform(rows(examples))
+
+
+def _items(example: Example) -> NDArray[np.float64]:
+    """The items of a set as rows of numbers."""
+    items: NDArray[np.float64] = example.input.items.reshape(len(example.input.items), -1).astype(np.float64)
+    return items
 
 
 def _rows(examples: Sequence[Example], shared: Any) -> NDArray[np.float64]:

@@ -32,7 +32,8 @@ class Row:
     "What it starts from instead of the common recipe; system and [model] are then this recipe's."
     baseline: str = ""
     """A baseline instead of a model, on the same data: most_frequent, logistic_regression, logistic_regression_bigrams,
-    nearest_neighbor, ngram_model. It has no seeds, but may have folds."""
+    nearest_neighbor, ngram_model; of numbers mean_number, linear_regression; of items farthest; of words of a set
+    most_frequent_word, co_occurrence. It has no seeds, but may have folds."""
     same_as: str = ""
     "The name of the row whose model this is, under another heading: nothing is trained for it."
     seeds: Count = 0

@@ -24,7 +24,8 @@ from saccade.systems.system import Output, System, cosine
 READS, WRITES = "set", "number"
 DEFAULTS = {
     "tokens": {"kind": "word"},
-    "train": cosine(1000, 1e-2, every=100, patience=5) | {"batch_tokens": 640},
+    "writer": {"metric": "mae"},
+    "train": cosine(4000, 1e-2, every=200, patience=0) | {"batch_tokens": 640},
 }
 LOSSES = {"absolute": F.l1_loss, "huber": F.smooth_l1_loss, "squared": F.mse_loss}
 

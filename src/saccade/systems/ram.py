@@ -21,7 +21,10 @@ from saccade.errors import UsageError
 from saccade.systems.system import BatchLook, Labeler, Output, PlacesLook, Recorded, cosine
 
 READS, WRITES = "picture", "label"
-DEFAULTS = {"train": cosine(4000, 1e-3, every=400, patience=0) | {"batch_tokens": 128, "clip": 0.0}}
+DEFAULTS = {
+    "model": {"num_scales": 2},
+    "train": cosine(4000, 1e-3, every=400, patience=0) | {"batch_tokens": 128, "clip": 0.0},
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ READS, WRITES = "set", "word"
 DEFAULTS = {
     "tokens": {"kind": "word", "size": 20_000},
     "reader": {"unknown": "drop"},
+    "model": {"dropout": 0.5},
     "train": cosine(800, 1e-2, every=100, patience=4) | {"batch_tokens": 1536},
 }
 
