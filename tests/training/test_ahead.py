@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from saccade.data.batches import Part, PlannedBatches
+from saccade.data.batches import Integers, Part, PlannedBatches
 from saccade.training.ahead import Ahead, pinned
 from saccade.training.progress import Quiet
 from saccade.training.settings import resolve
@@ -22,7 +22,11 @@ CPU = torch.device("cpu")
 class Rows:
     """Examples of which a batch is their numbers."""
 
-    lengths = np.ones(10, dtype=np.int64)
+    def __len__(self) -> int:
+        return 10
+
+    def lengths_of(self, indices: Any) -> Integers:
+        return np.ones(len(indices), dtype=np.int64)
 
     def batch(self, indices: Any) -> torch.Tensor:
         if len(indices) > 4:
