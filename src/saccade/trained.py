@@ -17,6 +17,7 @@ from saccade.data.formats import running_text, text_files
 from saccade.data.formats.python_data import examples_of, kept
 from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
+from saccade.evaluation.likelihood import Likelihood
 from saccade.evaluation.metrics import Evaluation
 from saccade.search import Config as SearchConfig
 from saccade.search.search_config import MOST
@@ -35,6 +36,7 @@ from saccade.training.train import train as train_run
 from saccade.training.train_config import Config as TrainConfig
 from saccade.view.shown import Shown
 from saccade.view.trace import Trace
+from saccade.writers import strided_windows
 from saccade.writers.text_stream import TextStream
 from saccade.writers.writer import Options, Prediction, with_alternatives
 
@@ -239,6 +241,21 @@ class TrainedModel:
         examples, what = self.examples(split, data)
         evaluation = self.task.evaluate(self.module, examples, self.options(**search), tick)
         return replace(evaluation, title=f"{self.run.path} at step {self.step}, {what}")
+
+    def perplexity(
+        self, text: str | Path, *, stride: int | None = None, tick: Callable[[int], None] = lambda done: None
+    ) -> Likelihood:
+        """How likely a text, or that of a file (a `Path`), is to a language model, per token, word and byte.
+
+        Every token is scored once, with at least the context without `stride` before it, where there is so much; by default
+        half the context. `tick` hears how many bytes are read.
+        """
+        if not self.task.writer.CONTINUES:
+            raise UsageError(f"perplexity: expected a language model, got {self.system}; evaluate says its loss")
+        with strided_windows.opened(text) as file:
+            parts = strided_windows.chunks(file)
+            found: Likelihood = self.task.writer.likelihood(self.module, parts, stride, tick)
+            return found
 
     def predictions(self, examples: Sequence[Example], **search: Any) -> list[Prediction]:
         """The best prediction for each example, in its own group."""

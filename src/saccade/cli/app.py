@@ -234,6 +234,24 @@ def generate(
 
 
 @app.command()
+def perplexity(
+    path: ModelPath,
+    file: Annotated[Path, Argument(help="A text, also .gz", metavar="FILE")],
+    stride: Annotated[
+        int | None, Option("--stride", min=1, help="Tokens scored in a window; else half the context. Fewer is slower.")
+    ] = None,
+    which: Which = None,
+    device: Device = "auto",
+    machine: Json = False,
+) -> None:
+    """Score a text with a language model, per token, word and byte: saccade perplexity runs/gpt-shakespeare my.txt.
+
+    Windows overlap: every token is scored once, after at least the context without the stride.
+    """
+    call("measuring.perplexity", locals())
+
+
+@app.command()
 def compare(
     paths: Annotated[list[Path], Argument(help="Runs; the first is the one to beat", metavar="RUN RUN…")],
     out: Drawings,

@@ -1,7 +1,7 @@
 """What a text goes on with: language models, which are trained on running text and write on from a prompt."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,11 @@ from saccade.data.draws import Draws
 from saccade.data.examples import Example
 from saccade.data.tensors import Batch, TextTarget, padded
 from saccade.errors import DataError
+from saccade.evaluation.likelihood import Likelihood
 from saccade.evaluation.text_scores import perplexity
 from saccade.search import search, stream
 from saccade.writers import text
+from saccade.writers.strided_windows import likelihood
 from saccade.writers.text_stream import Ended, TextStream
 from saccade.writers.writer import Loss, Options, Prediction, ReaderTokens
 
@@ -176,6 +178,10 @@ class Writer(ReaderTokens, text.Writer):
         places = self._places(prompts, options)
         full = places is not None and places - len(prompts[0]) < options.search.max_length
         return "context" if full else "length"
+
+    def likelihood(self, model: Any, texts: Iterable[str], stride: int | None, tick: Callable[[int], None]) -> Likelihood:
+        """How likely a text is that comes in parts; each token has at least the context without the stride before it."""
+        return likelihood(model, self.tokenizer, texts, self.config.context_length, stride, tick)
 
     def score(
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
