@@ -20,6 +20,7 @@ from saccade.evaluation.metrics import Evaluation
 from saccade.layers.linear import at_rest
 from saccade.readers.reader import Column, Load, Note, Reader
 from saccade.view.trace import Axis, Look, Scene
+from saccade.writers.text_stream import TextStream
 from saccade.writers.writer import Options, Prediction, Writer
 
 WINDOW = 2000  # inputs that are sorted by length and read together
@@ -233,7 +234,7 @@ class Task:
             parts[owner].append(predictions[i])
         return [[self.writer.joined(same) for same in zip(*own, strict=False)] for own in parts]
 
-    def stream(self, model: Any, typed: Any, options: Options, splits: Load) -> Iterator[str]:
+    def stream(self, model: Any, typed: Any, options: Options, splits: Load) -> TextStream:
         """The output for one input, piece by piece as it is decided."""
         example = self.reader.parse(typed, splits)
         if example is None:
@@ -241,8 +242,8 @@ class Task:
         self.reader.check(example)
         batch = Batch(self.reader.encode([example.input]).batch([0])).to(next(model.parameters()).device)
         with torch.inference_mode():
-            pieces: Iterator[str] = self.writer.stream(model.eval(), batch, options)
-        return _inferred(pieces)
+            pieces: TextStream = self.writer.stream(model.eval(), batch, options)
+        return pieces
 
     def evaluate(self, model: Any, examples: Sequence[Example], options: Options, tick: Tick = _silent) -> Evaluation:
         """Scores of all examples and of each group, with the predictions that they are of."""
@@ -325,16 +326,6 @@ def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
         axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
     queries, keys = len(axes[look.queries].labels), len(axes[look.keys].labels)
     return replace(look, weights=look.weights[:, :queries, :keys])
-
-
-def _inferred(pieces: Iterator[str]) -> Iterator[str]:
-    """The pieces, each made in inference mode; whoever reads them is not in it in between."""
-    while True:
-        with torch.inference_mode():
-            piece = next(pieces, None)
-        if piece is None:
-            return
-        yield piece
 
 
 def _after(tick: Tick, before: int) -> Tick:

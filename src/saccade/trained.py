@@ -17,6 +17,7 @@ from saccade.data.formats import running_text, text_files
 from saccade.data.formats.python_data import examples_of, kept
 from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
+from saccade.evaluation.likelihood import Likelihood
 from saccade.evaluation.metrics import Evaluation
 from saccade.search import Config as SearchConfig
 from saccade.search.search_config import MOST
@@ -35,6 +36,8 @@ from saccade.training.train import train as train_run
 from saccade.training.train_config import Config as TrainConfig
 from saccade.view.shown import Shown
 from saccade.view.trace import Trace
+from saccade.writers import strided_windows
+from saccade.writers.text_stream import TextStream
 from saccade.writers.writer import Options, Prediction, with_alternatives
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # of a run's directory
@@ -119,15 +122,29 @@ class TrainedModel:
         search.heed(given)
         return search
 
-    def options(self, to: str | Sequence[str] | None = None, *, looks: bool = False, **search: Any) -> Options:
-        """How predictions are made; `to` is the language, of a run that writes several."""
+    def options(
+        self,
+        to: str | Sequence[str] | None = None,
+        *,
+        looks: bool = False,
+        stop: str | Sequence[str] = (),
+        slide: bool | None = None,
+        **search: Any,
+    ) -> Options:
+        """How predictions are made; `to` is the language, of a run that writes several. `stop` are texts that end an output,
+        and `slide` lets a language model go on beyond its context."""
+        stop = (stop,) if isinstance(stop, str) else tuple(stop)
+        if not all(stop) or (stop and not self.task.writer.SEARCHES):
+            raise UsageError(f"stop: expected a run that writes text, and texts that are not empty, got {list(stop)}")
+        if slide is not None and not self.task.writer.CONTINUES:
+            raise UsageError(f"slide: expected a language model, got {self.system}; leave it out")
         known = self.task.writer.groups()
         groups = [to] if isinstance(to, str) else list(to) if to else known[:1]
         for group in groups:
             if group not in known:
                 what = "several languages" if known == [""] else f"one of {', '.join(known)}"
                 raise UsageError(f"to: expected a run that writes {what}, got {group!r}; leave it out, or name another")
-        return Options(self.search(**search), looks, groups)
+        return Options(self.search(**search), looks, groups, stop, slide)
 
     def outputs(
         self, inputs: Iterable[Any], options: Options, *, pieces: bool = False, first: int = 0
@@ -136,10 +153,37 @@ class TrainedModel:
         return self.task.predict(self.module, inputs, options, lambda: self.splits, pieces=pieces, first=first)
 
     @overload
-    def predict(self, inputs: str, *, n_best: int = 1, to: str | None = None, **search: Any) -> Prediction: ...
+    def predict(
+        self,
+        inputs: str,
+        *,
+        n_best: int = 1,
+        to: str | None = None,
+        stop: str | Sequence[str] = (),
+        slide: bool | None = None,
+        **search: Any,
+    ) -> Prediction: ...
     @overload
-    def predict(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Any: ...
-    def predict(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Any:
+    def predict(
+        self,
+        inputs: Any,
+        *,
+        n_best: int = 1,
+        to: str | None = None,
+        stop: str | Sequence[str] = (),
+        slide: bool | None = None,
+        **search: Any,
+    ) -> Any: ...
+    def predict(
+        self,
+        inputs: Any,
+        *,
+        n_best: int = 1,
+        to: str | None = None,
+        stop: str | Sequence[str] = (),
+        slide: bool | None = None,
+        **search: Any,
+    ) -> Any:
         """The prediction for one input; for a list, a column of pandas or of `datasets`, a list of them.
 
         An input is what the system reads: a text, the path of a picture, an image, an array, `test#12` of its own data.
@@ -147,7 +191,9 @@ class TrainedModel:
         several, listed = _listed(inputs)
         best = [
             with_alternatives(predictions, example or Example(""))
-            for example, predictions in self._outputs(listed, self.options(to, n_best=n_best, **search))
+            for example, predictions in self._outputs(
+                listed, self.options(to, stop=stop, slide=slide, n_best=n_best, **search)
+            )
         ]
         return best if several else best[0]
 
@@ -166,9 +212,21 @@ class TrainedModel:
             kind = UsageError if isinstance(error.cause, UsageError) else DataError
             raise kind(f"input {error.line} of {len(inputs)}: {error.cause}") from None
 
-    def stream(self, text: Any, *, to: str | None = None, **search: Any) -> Iterator[str]:
-        """The output for one input, piece by piece as it is decided: for piece in model.stream("Once upon a time"): …"""
-        return self.task.stream(self.module, text, self.options(to, **search), lambda: self.splits)
+    def stream(
+        self,
+        text: Any,
+        *,
+        to: str | None = None,
+        stop: str | Sequence[str] = (),
+        slide: bool | None = None,
+        **search: Any,
+    ) -> TextStream:
+        """The output for one input, piece by piece as it is decided: for piece in model.stream("Once upon a time"): …
+
+        Its `ended` says after the last piece why it ended: "end", "stop", "length", or "context", which is full.
+        """
+        options = self.options(to, stop=stop, slide=slide, **search)
+        return self.task.stream(self.module, text, options, lambda: self.splits)
 
     def evaluate(
         self,
@@ -185,6 +243,21 @@ class TrainedModel:
         examples, what = self.examples(split, data)
         evaluation = self.task.evaluate(self.module, examples, self.options(**search), tick)
         return replace(evaluation, title=f"{self.run.path} at step {self.step}, {what}")
+
+    def perplexity(
+        self, text: str | Path, *, stride: int | None = None, tick: Callable[[int], None] = lambda done: None
+    ) -> Likelihood:
+        """How likely a text, or that of a file (a `Path`), is to a language model, per token, word and byte.
+
+        Every token is scored once, with at least the context without `stride` before it, where there is so much; by default
+        half the context. `tick` hears how many bytes are read.
+        """
+        if not self.task.writer.CONTINUES:
+            raise UsageError(f"perplexity: expected a language model, got {self.system}; evaluate says its loss")
+        with strided_windows.opened(text) as file:
+            parts = strided_windows.chunks(file)
+            found: Likelihood = self.task.writer.likelihood(self.module, parts, stride, tick)
+            return found
 
     def predictions(self, examples: Sequence[Example], **search: Any) -> list[Prediction]:
         """The best prediction for each example, in its own group."""
@@ -248,8 +321,10 @@ class TrainedModel:
             what = f"{self.system}, as this run is configured, has no attention to show"
             raise UsageError(f"{self.run.path}: {what}; see: saccade systems")
         _, listed = _listed(inputs)
+        slide = True if self.task.writer.CONTINUES else None  # of a text longer than the context, its end is seen
+        options = self.options(to, looks=True, slide=slide, n_best=n_best, **search)
         scenes = []
-        for example, predictions in self._outputs(listed, self.options(to, looks=True, n_best=n_best, **search)):
+        for example, predictions in self._outputs(listed, options):
             if example is None:
                 raise DataError("there is nothing to look at: the input is empty")
             scenes += [self.task.scene(self.module, example, one) for one in self.task.writer.shown(predictions)]

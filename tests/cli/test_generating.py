@@ -12,7 +12,7 @@ import pytest
 from saccade.exchange.opening import load as load_run
 from saccade.trained import TrainedModel
 
-from .commands import here
+from .commands import apart, here
 
 SIZES = "model.hidden_size=8 model.num_layers=1 model.num_heads=2 writer.context_length=16 tokens.kind=char"
 TRAIN = f"train gpt2 data.train=plays.tsv data.valid=plays.tsv {SIZES} train.steps=2 train.threads=1 search.max_length=12"
@@ -68,7 +68,7 @@ def test_a_seed_is_a_text_and_several_follow_each_other(plays: Path, capsys: pyt
 def test_options_are_those_of_the_search(
     option: str, search: dict[str, Any], plays: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    method = {} if "max_length" in search else {"method": "sample"}
+    method: dict[str, Any] = {} if "max_length" in search else {"method": "sample"}
     expected = "".join(load_run(plays).stream("to", **method, **search))
     assert here(f"generate {plays} --prompt to {option}", capsys).out == f"to{expected}\n"
 
@@ -95,8 +95,70 @@ def test_what_cannot_be_drawn_is_told_in_one_line(
 def test_prompts_that_are_none(plays: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = here(f"generate {plays}", capsys)
     assert (missing.code, missing.out, "--prompt" in missing.err) == (2, "", True)
+    assert here(f"generate {plays} --prompt to --file -", capsys).code == 2
     empty = here(["generate", str(plays), "--prompt", " "], capsys)
     assert (empty.code, empty.out, empty.err.count("\n")) == (3, "", 1)
+
+
+def test_the_end_of_the_context_is_told(plays: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"generate {plays} --prompt to --max-length 30"
+    ended, slid = here(command, capsys), here(f"{command} --slide", capsys)
+    told = "note: the text ended where the context (16 tokens) is full; --slide goes on from its later half\n"
+    assert (ended.code, ended.err, len(ended.out)) == (0, told, len("to") + 15 + 1)
+    assert (slid.err, len(slid.out)) == ("", len("to") + 30 + 1)
+    assert slid.out.startswith(ended.out[:-1])
+    long = here(["generate", str(plays), "--prompt", "to be or not to be"], capsys)
+    assert (long.code, long.out, "prompt of 18 tokens, at most 16 expected" in long.err) == (3, "", True)
+
+
+def test_stop_strings_end_texts(plays: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = "".join(load_run(plays).stream("to"))
+    stop = whole[7:9]
+    wanted = whole[: whole.index(stop)]
+    assert here(["generate", str(plays), "-p", "to", "--stop", "~~", "--stop", stop], capsys).out == f"to{wanted}\n"
+    row = json.loads(here(["generate", str(plays), "-p", "to", "--stop", stop, "--json"], capsys).out)
+    assert row == {"prompt": "to", "text": wanted, "ended": "stop"}
+    empty = here(["generate", str(plays), "-p", "to", "--stop", ""], capsys)
+    assert (empty.code, "stop: expected a run that writes text, and texts that are not empty" in empty.err) == (2, True)
+
+
+def test_many_prompts_come_from_a_file_in_order(
+    plays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompts = ["to", "or", "not to be or", "or"]
+    (tmp_path / "prompts.txt").write_text("\n".join(prompts) + "\n")
+    file = f"--file {tmp_path / 'prompts.txt'}"
+    model = load_run(plays)
+    shown = here(f"generate {plays} {file} --max-length 4", capsys).out
+    assert shown == "\n".join(f"{one}{''.join(model.stream(one, max_length=4))}\n" for one in prompts)
+    rows = [json.loads(line) for line in here(f"generate {plays} {file} --json --seed 3 -n 2", capsys).out.splitlines()]
+    assert [(row["prompt"], row["seed"]) for row in rows] == [(one, seed) for one in prompts for seed in (3, 4)]
+    assert rows[2]["text"] != rows[6]["text"]  # a line has random numbers of its own
+    full = here(f"generate {plays} {file} --max-length 16", capsys).err
+    assert "note: 4 texts ended where the context (16 tokens) is full" in full
+    (tmp_path / "prompts.txt").write_text("or\n" + "x" * 2000)
+    answer = here(f"generate {plays} {file}", capsys)
+    assert (answer.code, answer.out, "prompts.txt:2: 2000 tokens" in answer.err) == (3, "", True)
+
+
+def test_a_beam_gives_its_best_texts(plays: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best = load_run(plays).predict("to", beam=3, n_best=3, max_length=5, method="beam")
+    rows = [
+        json.loads(line)
+        for line in here(f"generate {plays} -p to --beam 3 -n 3 --max-length 5 --json", capsys).out.splitlines()
+    ]
+    assert [row["text"] for row in rows] == [best.text, *(one.text for one in best.alternatives)]
+    assert len({row["text"] for row in rows}) == 3
+    streamed = here(f"generate {plays} -p to --beam 3 --max-length 5", capsys).out
+    assert streamed == f"to{load_run(plays).predict('to', beam=3, max_length=5, method='beam').text}\n"
+    refused = here(f"generate {plays} -p to --beam 3 --temperature 2", capsys)
+    assert (refused.code, "search.temperature: says nothing to search.method=beam" in refused.err) == (2, True)
+
+
+def test_a_prompt_may_come_from_standard_input(plays: Path) -> None:
+    answer = apart(f"generate {plays} --prompt - --max-length 3", stdin="to be\nor\n")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == "to be\nor" + "".join(load_run(plays).stream("to be\nor", max_length=3)) + "\n"
 
 
 def test_a_translator_answers_its_prompt(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,11 +193,22 @@ def test_an_interrupt_ends_the_line(
 
 
 def test_pieces_are_there_before_the_end_and_ctrl_c_stops_them(plays: Path) -> None:
-    words = [sys.executable, "-m", "saccade", "generate", str(plays), "--prompt", "to be", "--max-length", "100000000"]
+    words = [
+        sys.executable,
+        "-m",
+        "saccade",
+        "generate",
+        str(plays),
+        "--prompt",
+        "to",
+        "--slide",
+        "--max-length",
+        f"{10**8}",
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.read(6).startswith(b"to be")
+        assert process.stdout.read(6) == b"totttt"
         process.send_signal(signal.SIGINT)
         rest, messages = process.communicate(timeout=60)
     assert (process.returncode, messages) == (130, b"saccade: interrupted\n")

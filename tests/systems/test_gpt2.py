@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.data.tokenizers import learned_layout
 from saccade.errors import UsageError
@@ -34,8 +34,9 @@ def test_a_preset_has_exactly_the_parameters_of_its_publication(name: str) -> No
         model: Any = gpt2.Model(settings.model, learned_layout(settings.tokens.size), settings.writer.context_length)
     assert time.monotonic() - began < 10
     assert sum(weight.numel() for weight in model.parameters()) == COUNTS[name]
-    assert model.layers[0].network.into.weight.shape == (4 * model.config.hidden_size, model.config.hidden_size)
-    assert model.norm.eps == model.layers[0].mixed.norm.eps == 1e-5
+    weights, width = dict(model.named_parameters()), model.config.hidden_size
+    assert weights["layers.0.network.into.weight"].shape == (4 * width, width)
+    assert {part.eps for part in model.modules() if isinstance(part, nn.LayerNorm)} == {1e-5}
 
 
 def made(mask: str) -> gpt2.Model:

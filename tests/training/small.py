@@ -135,7 +135,13 @@ def windows(folder: Path) -> Settings:
     """Running text, in windows at random places."""
     (folder / "my.txt").write_text("".join(f"it is {n % 7} o'clock and all is well\n" for n in range(60)))
     sizes = ["model.hidden_size=8", "model.num_layers=1", "model.num_heads=2", "model.dropout=0.2"]
-    words = ["tokens.kind=char", "writer.context_length=16", "train.batch_size=4", "search.max_length=8"]
+    words = [
+        "tokens.kind=char",
+        "writer.context_length=16",
+        "writer.slide=true",
+        "train.batch_size=4",
+        "search.max_length=8",
+    ]
     return resolve({"system": "gpt2"}, [f"data.train={folder / 'my.txt'}", *words, *sizes, *WORDS])
 
 

@@ -1,6 +1,7 @@
 """Continuations: running text in windows, at random for training; prompts that are written on."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 
 from saccade.data.examples import Example, Splits
 from saccade.errors import DataError
+from saccade.search import Config as SearchConfig
 from saccade.task import Task
 from saccade.writers.continuation import RandomWindows, Windows
 from tests import made_tasks
@@ -20,6 +22,7 @@ SIZES = ("model.hidden_size=16", "model.num_layers=2", "model.num_heads=2", "wri
 TEXT = "First Citizen:\nSpeak, speak.\nAll:\nResolved, resolved.\n"
 TRAIN, VALID = [Example("", TEXT)], [Example("", "Speak, all citizens.\n")]
 GREEDY = options(max_length=10)
+SLIDING = replace(GREEDY, slide=True)
 
 
 def fitted(*words: str) -> Task:
@@ -143,14 +146,51 @@ def test_the_score_is_the_loss_per_token_and_its_perplexity() -> None:
 def test_each_prompt_goes_on_as_it_would_alone() -> None:
     task = fitted()
     made, prompts = model(task), ["Speak", "A", "First Citizen: Resolved", "All:\n"]
-    together = predictions(task, made, prompts, GREEDY)
+    together = predictions(task, made, prompts, SLIDING)
     assert len({best[0].text for best in together}) > 1
     for prompt, best in zip(prompts, together, strict=True):
-        (alone,) = predictions(task, made, [prompt], GREEDY)
+        (alone,) = predictions(task, made, [prompt], SLIDING)
         assert best[0].text == alone[0].text
         assert best[0].log_prob == pytest.approx(alone[0].log_prob, abs=1e-4)
         assert list(best[0].context) == task.reader.tokenizer.pieces(prompt)
-        assert "".join(task.stream(made, prompt, GREEDY, nothing)) == alone[0].text
+        assert "".join(task.stream(made, prompt, SLIDING, nothing)) == alone[0].text
+
+
+def test_a_text_ends_where_the_context_is_full() -> None:
+    """8 tokens are read; the one after them is still written."""
+    task = fitted()
+    made = model(task)
+    long = predictions(task, made, ["Speak"], SLIDING)[0][0]
+    assert (len(long.tokens), long.ended, long.finished) == (10, "length", False)
+    for prompt, size in (("Speak", 4), ("Resolved", 1)):
+        one = predictions(task, made, [prompt], GREEDY)[0][0]
+        assert (len(one.tokens), one.ended, one.finished) == (size, "context", False)
+        pieces = task.stream(made, prompt, GREEDY, nothing)
+        assert ("".join(pieces), pieces.ended) == (one.text, "context")
+        assert predictions(task, made, [prompt], SLIDING)[0][0].text.startswith(one.text)
+    short = task.stream(made, "Speak", options(max_length=4), nothing)
+    assert ("".join(short), short.ended) == (long.text[:4], "length")
+    with pytest.raises(DataError, match="prompt of 9 tokens, at most 8 expected"):
+        predictions(task, made, ["Resolved,"], GREEDY)
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_a_stop_string_ends_a_text(method: str) -> None:
+    task = fitted()
+    made = model(task)
+    how = replace(SLIDING, search=SearchConfig(method=method, max_length=10))  # type: ignore[arg-type]
+    whole = predictions(task, made, ["Speak"], how)[0][0]
+    stop = whole.text[5:7]
+    place = whole.text.index(stop)
+    stopped = replace(how, stop=("~", stop), looks=True)
+    one = predictions(task, made, ["Speak"], stopped)[0][0]
+    assert (one.text, one.ended, one.finished) == (whole.text[:place], "stop", True)
+    assert list(one.tokens) == list(whole.tokens[: place + 2])
+    assert one.token_probabilities is not None
+    assert one.log_prob == pytest.approx(math.fsum(np.log(one.token_probabilities)), rel=1e-4)
+    assert one.looks[0].weights.shape[1] == place + 2
+    pieces = task.stream(made, "Speak", stopped, nothing)
+    assert ("".join(pieces), pieces.ended) == (one.text, "stop")
 
 
 def test_an_empty_prompt_is_told() -> None:

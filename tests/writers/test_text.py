@@ -15,7 +15,6 @@ from saccade.errors import DataError, UsageError
 from saccade.search import forced, search
 from saccade.task import Task
 from saccade.writers import text as module
-from saccade.writers.text import decoded
 from saccade.writers.writer import Prediction
 from tests import made_tasks
 from tests.made_tasks import nothing, options, predictions, settings
@@ -199,16 +198,6 @@ def test_n_best_are_in_order_and_not_the_same() -> None:
     (best,) = predictions(task, model(task), ["Haus am See"], options(4, length_penalty=0.0, max_length=6))
     assert [one.log_prob for one in best] == sorted((one.log_prob for one in best), reverse=True)
     assert len({(one.text, one.finished) for one in best}) == 4
-
-
-def test_a_character_waits_for_all_its_bytes() -> None:
-    class Bytes:
-        def decode(self, ids: list[int]) -> str:
-            return bytes(ids).decode(errors="replace")
-
-    pieces = [[byte] for byte in "aé€b".encode()]
-    assert list(decoded(Bytes(), pieces)) == ["a", "é", "€", "b"]  # type: ignore[arg-type]
-    assert list(decoded(Bytes(), [list(b"ab"), [], list(b"c")])) == ["ab", "c"]  # type: ignore[arg-type]
 
 
 # Scores

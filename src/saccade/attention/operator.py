@@ -12,6 +12,7 @@ from saccade.attention import looks
 from saccade.attention.attended import Attended
 from saccade.attention.call import ALL, BLOCK_NUMBERS, AttentionCall, band_rows
 from saccade.attention.dropped import Plan, dropped_pool
+from saccade.attention.factorized import LEAST, factorized, factorized_pool
 from saccade.attention.fused import SHORT_PAIRS, PoolInputs, drop, softmax_pool
 from saccade.attention.local import Local
 from saccade.attention.masks import Allow, Causal, Lengths, Mask, Others
@@ -208,6 +209,9 @@ def _fast(call: AttentionCall, fold: Fold, value: Tensor, dropout: float) -> Ten
     if whole and call.mask is not None and all(isinstance(part, Lengths) for part in parts):
         allowed: Tensor | None = call.mask.allows(call.at(slice(0, 1)))
         return softmax_pool(PoolInputs(query, key, value, fold.scale, allowed, dropout=dropout))
+    pattern = None if fold.bias is not None or exporting else factorized(call.mask)
+    if pattern is not None and call.queries == call.keys >= LEAST:
+        return factorized_pool(query, key, value, fold.scale, pattern, dropout)
     if long and not traced():
         learns = fold.bias is not None and torch.is_grad_enabled() and fold.bias(call.at(slice(0, 1))).requires_grad
         return _explicit(call, value, dropout) if learns else _dropped(call, fold, value, dropout)

@@ -37,6 +37,7 @@ Words = Annotated[
     ),
 ]
 Name = Annotated[str, Argument(help="A recipe, a system, a TOML file or a run", metavar="NAME")]
+ModelPath = Annotated[Path, Argument(help="A run, or a published directory", metavar="MODEL")]
 RunPath = Annotated[Path, Argument(help="The directory of a run, such as runs/dates", metavar="RUN")]
 File = Annotated[str, Argument(help="A text file, one input a line; - reads standard input", metavar="[FILE]")]
 DataName = Annotated[str, Argument(help="The data set", metavar="NAME")]
@@ -189,9 +190,17 @@ def translate(
 
 @app.command()
 def generate(
-    path: RunPath,
-    prompt: Annotated[str, Option("--prompt", "-p", help="The text to go on from.", metavar="TEXT")],
+    path: ModelPath,
+    stop: Annotated[list[str], Many("--stop", help="End before this text; may be repeated.", metavar="TEXT")],
+    prompt: Annotated[
+        str | None, Option("--prompt", "-p", help="The text to go on from; - reads standard input.", metavar="TEXT")
+    ] = None,
+    file: Annotated[str | None, Option("--file", "-f", help="Prompts instead, one a line, searched together.")] = None,
     max_length: Annotated[int | None, Option("--max-length", min=1, help="Maximum number of new tokens.")] = None,
+    slide: Annotated[
+        bool | None, Flag("--slide/--no-slide", help="Go on beyond the context, from its later half; else end there.")
+    ] = None,
+    beam: Beam = None,
     temperature: Annotated[
         float | None, Option("--temperature", help="Below 1: likely tokens more often; above 1: less often.")
     ] = None,
@@ -206,12 +215,15 @@ def generate(
         float | None, Option("--repetition-penalty", help="Above 1: tokens that are there already come less often.")
     ] = None,
     seed: Annotated[int | None, Option("--seed", min=0, help="Another seed, another text.")] = None,
-    count: Annotated[int, Option("--n", "-n", min=1, help="How many texts, with seeds that follow each other.")] = 1,
+    count: Annotated[int, Option("--n", "-n", min=1, help="How many texts, with seeds that follow; or a beam's best.")] = 1,
     which: Which = None,
     device: Device = "auto",
     machine: Json = False,
 ) -> None:
     """Go on from a prompt, printed as it is written: saccade generate runs/gpt-shakespeare --prompt 'ROMEO:' --n 3.
+
+    MODEL is a run, or a directory in Hugging Face's layout. A text ends at its end token, before a --stop text, after
+    --max-length tokens, or where the context is full.
 
     The run's own search decides how (section search of saccade config RUN); each option for sampling changes it for this
     command, and makes a run sample that else takes the likeliest token. The same seed writes the same text.
@@ -219,6 +231,24 @@ def generate(
     given = locals()
     keys = ("temperature", "top_k", "top_p", "min_p", "seed", "repetition_penalty")
     call("generating.generate", {"sampling": {key: given.pop(key) for key in keys}, **given})
+
+
+@app.command()
+def perplexity(
+    path: ModelPath,
+    file: Annotated[Path, Argument(help="A text, also .gz", metavar="FILE")],
+    stride: Annotated[
+        int | None, Option("--stride", min=1, help="Tokens scored in a window; else half the context. Fewer is slower.")
+    ] = None,
+    which: Which = None,
+    device: Device = "auto",
+    machine: Json = False,
+) -> None:
+    """Score a text with a language model, per token, word and byte: saccade perplexity runs/gpt-shakespeare my.txt.
+
+    Windows overlap: every token is scored once, after at least the context without the stride.
+    """
+    call("measuring.perplexity", locals())
 
 
 @app.command()

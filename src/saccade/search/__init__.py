@@ -4,6 +4,7 @@ Letters: B inputs, W hypotheses of each, V vocabulary.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -52,6 +53,7 @@ def search(
     prompts: Sequence[Sequence[int]] | None = None,
     looks: bool = False,
     positions: Sequence[int] | None = None,
+    context_length: int | None = None,
     device: torch.device | None = None,
 ) -> list[list[Hypothesis]]:
     """The `config.n_best` texts of each input, best first; fewer, or none, where all others have probability 0.
@@ -63,10 +65,11 @@ def search(
     the others.
 
     `prompts` are what each text is to go on from, after its start; they are looked at as what was written is, but are not
-    part of the text. `looks` asks for the weights along every text. `device` is where the writer reads its first tokens.
+    part of the text. A text ends where `context_length` tokens, its prompt's among them, are read. `looks` asks for the
+    weights along every text. `device` is where the writer reads its first tokens.
     """
     hypotheses: list[list[Hypothesis]] = [[] for _ in range(inputs)]
-    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device, looks)
+    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, context_length, device, looks)
     for members, steps in walks:
         *_, (history, endings, _) = steps
         for place, texts in zip(members, history.hypotheses(endings, end), strict=True):
@@ -85,6 +88,7 @@ def stream(
     banned: Collection[int] = (),
     prompts: Sequence[Sequence[int]] | None = None,
     positions: Sequence[int] | None = None,
+    context_length: int | None = None,
     device: torch.device | None = None,
 ) -> Iterator[list[list[int]]]:
     """The tokens of the best text of each input as they are decided: after every step, the new ones of each input.
@@ -92,7 +96,7 @@ def stream(
     Greedy search and a single sample decide a token at each step. A beam, or several samples, decide what all hypotheses
     share that may still win. Joined, they are the tokens of the first text that `search` gives for the same arguments.
     """
-    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, device)
+    walks = _walks(writer, memory, config, inputs, start, end, banned, prompts, positions, context_length, device)
     return _side_by_side([(members, _decided(steps, len(members), end)) for members, steps in walks], inputs)
 
 
@@ -109,6 +113,7 @@ def _walks(
     banned: Collection[int],
     prompts: Sequence[Sequence[int]] | None,
     positions: Sequence[int] | None,
+    context_length: int | None,
     device: torch.device | None,
     looks: bool = False,
 ) -> list[tuple[list[int], Steps]]:
@@ -130,7 +135,7 @@ def _walks(
         steps = walk(
             writer,
             memory,
-            config,
+            _within(config, context_length, length),
             choose,
             inputs=None if len(members) == inputs else torch.tensor(members).to(device=device),
             prompts=torch.tensor([rows[place] for place in members]).to(device=device),
@@ -167,6 +172,13 @@ def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:
             counts[place] += len(fresh[place])
         before = going
         yield fresh
+
+
+def _within(config: Config, context_length: int | None, prompt: int) -> Config:
+    """The search for texts after prompts of so many tokens, as far as the context reaches; the last token is not read."""
+    if context_length is None:
+        return config
+    return replace(config, max_length=max(1, min(config.max_length, context_length + 1 - prompt)))
 
 
 def _method(config: Config, positions: Sequence[int], prompts: Sequence[Sequence[int]]) -> tuple[Choose, int]:

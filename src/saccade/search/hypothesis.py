@@ -1,6 +1,7 @@
 """What search gives back: a text that was written, how likely it was, and where was looked while writing it."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -44,3 +45,10 @@ class Hypothesis:
     finished: bool
     looks: list[HypothesisLook]
     log_probs: list[float]
+
+    def until(self, size: int) -> "Hypothesis":
+        """Its first tokens alone, as a text that has not ended."""
+        looks = [replace(look, weights=look.weights[:, :size]) for look in self.looks]
+        log_probs = self.log_probs[:size]
+        total = math.fsum(log_probs)
+        return replace(self, tokens=self.tokens[:size], log_prob=total, finished=False, looks=looks, log_probs=log_probs)

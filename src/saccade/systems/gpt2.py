@@ -151,6 +151,14 @@ class Model(System):
         rows, tokens = live_rows(self.norm(x), target.tokens, live(target.lengths, x.shape[1]))
         return Output(linear_cross_entropy(rows, self.embedding.weight, self.no_bias, tokens), target.lengths.sum())
 
+    def loss_of_last(self, tokens: Int[Tensor, "B T"], count: int) -> Float[Tensor, ""]:
+        """Sum of −log p(token | those before it) over the last so many of each row."""
+        x = self._embedded(tokens[:, :-1], 0)
+        for layer in self.layers:
+            x = layer(x, None)
+        rows = self.norm(x[:, -count:]).flatten(0, 1)
+        return linear_cross_entropy(rows, self.embedding.weight, self.no_bias, tokens[:, -count:].flatten())
+
     def _embedded(self, tokens: Int[Tensor, "B T"], first: int) -> Float[Tensor, "B T D"]:
         embedded: Tensor = self.dropout(self.embedding(tokens) + self.positions(first, first + tokens.shape[1]))
         return embedded

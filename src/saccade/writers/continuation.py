@@ -1,7 +1,7 @@
 """What a text goes on with: language models, which are trained on running text and write on from a prompt."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +13,13 @@ from saccade.data.batches import ALL, Integers
 from saccade.data.draws import Draws
 from saccade.data.examples import Example
 from saccade.data.tensors import Batch, TextTarget, padded
+from saccade.errors import DataError
+from saccade.evaluation.likelihood import Likelihood
 from saccade.evaluation.text_scores import perplexity
 from saccade.search import search, stream
 from saccade.writers import text
-from saccade.writers.text import decoded
+from saccade.writers.strided_windows import likelihood
+from saccade.writers.text_stream import Ended, TextStream
 from saccade.writers.writer import Loss, Options, Prediction, ReaderTokens
 
 
@@ -26,6 +29,8 @@ class Config:
 
     context_length: Positive = 1024
     "Tokens of a training window, and the maximum that the model attends to."
+    slide: bool = False
+    "Whether a text goes on when the context is full, from the later half of it; else it ends there."
 
 
 class Windows:
@@ -133,19 +138,50 @@ class Writer(ReaderTokens, text.Writer):
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         given = self._from(batch)
+        given |= {"context_length": self._places(given["prompts"], options)}
         best = search(model, len(positions), options.search, looks=options.looks, positions=positions, **given)
         contexts = [[start, *prompt] for start, prompt in zip(given["start"], given["prompts"], strict=True)]
         return [
-            [self._continued(one, self.tokenizer.labels(context)) for one in hypotheses]
+            [self._continued(one, context, options) for one in hypotheses]
             for hypotheses, context in zip(best, contexts, strict=True)
         ]
 
-    def _continued(self, hypothesis: Any, context: list[str]) -> Prediction:
-        return replace(self._prediction(hypothesis, "", ()), context=context)
+    def _continued(self, hypothesis: Any, context: list[int], options: Options) -> Prediction:
+        made = self._prediction(hypothesis, "", (), options.stop)
+        ended = self._at_limit([context[1:]], options) if made.ended == "length" else made.ended
+        return replace(made, context=self.tokenizer.labels(context), ended=ended)
 
-    def stream(self, model: Any, batch: Batch, options: Options) -> Iterator[str]:
-        pieces = stream(model, 1, options.search, **self._from(batch))
-        return decoded(self.tokenizer, (new for (new,) in pieces))
+    def stream(self, model: Any, batch: Batch, options: Options) -> TextStream:
+        given = self._from(batch)
+        places = self._places(given["prompts"], options)
+        pieces = stream(model, 1, options.search, context_length=places, **given)
+        size, most = len(given["prompts"][0]) + 1, options.search.max_length
+        return TextStream(
+            self.tokenizer,
+            (new for (new,) in pieces),
+            limit=most if places is None else min(most, places + 1 - size),
+            at_limit=self._at_limit(given["prompts"], options),
+            stop=options.stop,
+        )
+
+    def _places(self, prompts: Sequence[Sequence[int]], options: Options) -> int | None:
+        """How many tokens may come before the last; None: any number. Prompts are without their first."""
+        if self.config.slide if options.slide is None else options.slide:
+            return None
+        if (size := max(map(len, prompts)) + 1) > (most := self.config.context_length):
+            fix = "shorten it, or let the context slide"
+            raise DataError(f"prompt of {size} tokens, at most {most} expected (writer.context_length); {fix}")
+        return self.config.context_length
+
+    def _at_limit(self, prompts: Sequence[Sequence[int]], options: Options) -> Ended:
+        """Which limit a text comes to first."""
+        places = self._places(prompts, options)
+        full = places is not None and places - len(prompts[0]) < options.search.max_length
+        return "context" if full else "length"
+
+    def likelihood(self, model: Any, texts: Iterable[str], stride: int | None, tick: Callable[[int], None]) -> Likelihood:
+        """How likely a text is that comes in parts; each token has at least the context without the stride before it."""
+        return likelihood(model, self.tokenizer, texts, self.config.context_length, stride, tick)
 
     def score(
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss

@@ -22,6 +22,7 @@ from saccade.readers.text import places
 from saccade.search import Hypothesis, search, stream
 from saccade.view.trace import Axis, Look
 from saccade.writers import writer
+from saccade.writers.text_stream import Ended, TextStream, stop_place, stopped_tokens
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, probable
 
 FILE = "target.tokenizer.json"
@@ -198,10 +199,10 @@ class Writer(writer.Writer):
             )
             for i, (texts, hypotheses) in enumerate(zip(predictions, best, strict=True)):
                 read = [look.of(i) for look in known]
-                texts += [self._prediction(hypothesis, group, read) for hypothesis in hypotheses]
+                texts += [self._prediction(hypothesis, group, read, options.stop) for hypothesis in hypotheses]
         return predictions
 
-    def stream(self, model: Any, batch: Batch, options: Options) -> Iterator[str]:
+    def stream(self, model: Any, batch: Batch, options: Options) -> TextStream:
         memory = model.read(batch.input)
         pieces = stream(
             model,
@@ -213,24 +214,31 @@ class Writer(writer.Writer):
             banned=self.vocabulary.banned,
             device=next(model.parameters()).device,
         )
-        return decoded(self.tokenizer, (new for (new,) in pieces))
+        limit = options.search.max_length
+        return TextStream(self.tokenizer, (new for (new,) in pieces), limit=limit, stop=options.stop)
 
-    def _prediction(self, hypothesis: Hypothesis, group: str, read: Sequence[Look]) -> Prediction:
+    def _prediction(self, hypothesis: Hypothesis, group: str, read: Sequence[Look], stop: Sequence[str] = ()) -> Prediction:
+        size = stopped_tokens(self.tokenizer, hypothesis.tokens, stop) if stop else None
+        if size is not None:
+            hypothesis = hypothesis.until(size)
+        ended: Ended = "stop" if size is not None else "end" if hypothesis.finished else "length"
         ids = [*hypothesis.tokens, self.vocabulary.end] if hypothesis.finished else hypothesis.tokens
         # Looks at the input first: they are what is shown unless another is asked for.
         own = sorted(hypothesis.looks, key=lambda look: look.keys != "input")
         looks = [Look(look.name, "output", look.keys, look.weights.numpy()) for look in own]
         text = self.tokenizer.decode(hypothesis.tokens)
+        text = text if size is None else text[: stop_place(text, stop)]
         start = self.tokenizer.labels([self.first(group)])
         return Prediction(
             text,
             hypothesis.log_prob,
-            hypothesis.finished,
+            ended in ("end", "stop"),
             self.tokenizer.labels(ids),
             start,
             [*looks, *read],
             group,
             np.exp(np.minimum(hypothesis.log_probs, 0.0)),
+            ended=ended,
         )
 
     def empty(self, options: Options) -> list[Prediction]:
@@ -317,17 +325,3 @@ def _shared(reader: Any) -> Tokenizer:
         raise UsageError("writer.share_tokenizer: expected a system that reads text, got one that does not; leave it out")
     tokenizer: Tokenizer = reader.tokenizer
     return tokenizer
-
-
-def decoded(tokenizer: Tokenizer, pieces: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Text piece by piece; a character whose bytes have not all come waits for them."""
-    ids: list[int] = []
-    text = sent = ""
-    for new in pieces:
-        ids += new
-        text = tokenizer.decode(ids)
-        if len(text) > len(sent) and not text.endswith("\N{REPLACEMENT CHARACTER}"):
-            yield text[len(sent) :]
-            sent = text
-    if len(text) > len(sent):  # bytes that never became a character
-        yield text[len(sent) :]

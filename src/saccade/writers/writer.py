@@ -1,6 +1,6 @@
 """What every writer does; a kind of output says how."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from saccade.readers.reader import Column, Reader, Side
 from saccade.search import Config as SearchConfig
 from saccade.view.output.display_text import percent
 from saccade.view.trace import Axis, Look
+from saccade.writers.text_stream import Ended, TextStream
 
 Floats = NDArray[np.float64]
 Loss = Callable[[Sequence[int] | None], tuple[float, int]]  # of some examples, or all: the summed loss and the count
@@ -32,7 +33,7 @@ class Prediction:
     text: str
     log_prob: float = 0.0
     finished: bool = True
-    "Whether a text ended by itself, and not by the maximum length."
+    "Whether a text ended by itself or at a stop string, and not by the maximum length."
     tokens: Sequence[str] = field(default=(), repr=False)
     context: Sequence[str] = field(default=(), repr=False)
     "What stood before the first token: the start token, or a prompt."
@@ -46,6 +47,8 @@ class Prediction:
     alternatives: tuple["Prediction", ...] = ()
     "The next best."
     example: Example | None = field(default=None, repr=False, compare=False)
+    ended: Ended = field(default="", repr=False)
+    "Why a text ended: by the end token, at a stop string, at the maximum length, or because the context was full."
 
     def __str__(self) -> str:
         return self.text
@@ -63,6 +66,10 @@ class Options:
     search: SearchConfig = field(default_factory=SearchConfig)
     looks: bool = False
     groups: Sequence[str] = ("",)
+    stop: Sequence[str] = ()
+    "Texts that end an output; they are no part of it."
+    slide: bool | None = None
+    "Whether a language model goes on beyond its context; None: as its writer is set."
 
 
 class Writer(Side):
@@ -116,7 +123,7 @@ class Writer(Side):
         """The predictions for each row of a batch, best first, group after group; `positions` are the rows' own numbers."""
         raise NotImplementedError
 
-    def stream(self, model: Any, batch: Batch, options: Options) -> Iterator[str]:
+    def stream(self, model: Any, batch: Batch, options: Options) -> TextStream:
         """The output for the one row of a batch, piece by piece as it is decided."""
         raise UsageError("stream: expected a system that writes text; use predict")
 
