@@ -28,7 +28,7 @@ from saccade.training.config_history import CONFIG
 from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which, bases, require_same_files
-from saccade.training.settings import SECTIONS, START, Settings, base, resolve, start_of
+from saccade.training.settings import SECTIONS, START, TASK, Settings, base, resolve, start_of, task_of
 from saccade.training.starting import Start, beside, found
 from saccade.training.train import holds_run_already
 from saccade.training.train import train as train_run
@@ -93,6 +93,11 @@ class TrainedModel:
     def system(self) -> str:
         """The name of its system."""
         return self.run.settings.system
+
+    @property
+    def kinds(self) -> Kinds:
+        """The classes of its reader and writer, known before it is loaded."""
+        return Kinds.of(self.system, self.run.settings.task)
 
     def __repr__(self) -> str:
         return f"<saccade {self.system} of {self.run.path}>"
@@ -215,7 +220,7 @@ class TrainedModel:
             raise UsageError("data: expected a run that reads files, got one that labels the nodes of its graph")
         module, how = data.dataset(self.run.settings.dataset), self.run.settings.data
         if not hasattr(module, "read"):
-            module = data.dataset(Kinds.of(self.system).own)
+            module = data.dataset(self.kinds.own)
             how = module.Config()
         if isinstance(source, str | Path):
             examples: Sequence[Example] = module.read(str(source), how)
@@ -280,6 +285,7 @@ def train(
     fresh: bool = False,
     quiet: bool = False,
     start: str | Path | None = None,
+    task: str = "",
     **settings: Any,
 ) -> TrainedModel:
     """Train a recipe, a system, a TOML file or a run that was begun, and load it; the command line's words are keywords.
@@ -289,16 +295,16 @@ def train(
 
     A keyword is a section with a table of its keys, or a key of [train]. `data` is a file, a DataFrame, a datasets.Dataset,
     (text, label) pairs, or a table of the keys of [data], whose train, valid and test may be any of these. `start` is a
-    run, or a published directory, whose parameters and tokenizers the training begins with.
+    run, or a published directory, whose parameters and tokenizers the training begins with; `task` one of the system's.
     """
     table, place = started(str(name), None if out is None else Path(out), resume=resume, fresh=fresh)
     held: dict[str, str] = {}
     for key in {"text", "label", "group"} & settings.keys():
         raise UsageError(f"{key}: a column is named with the data; fix: data={{'train': …, {key!r}: {settings[key]!r}}}")
     if data is not None:
-        settings["data"], held = kept(data, Kinds.of(str(table.get("system"))).own)
+        settings["data"], held = kept(data, Kinds.of(str(table.get("system")), task or task_of(table)).own)
     words = [word for key, value in settings.items() for word in _words(key, value)]
-    words += [] if start is None else [f"{START}={start}"]
+    words += [f"{key}={value}" for key, value in ((START, start), (TASK, task)) if value]
     resolved, begun = settled(table, words, place, resume=resume, note=to_stderr if not quiet else _unheard)
     run = train_run(place, resolved, watcher(quiet=quiet), resume=resume, fresh=fresh, held=held, start=begun)
     return TrainedModel(run)

@@ -89,10 +89,12 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
     for line in _heading(name, settings, table):
         print(f"# {line}")
     print(f'system = "{settings.system}"')
+    if settings.task:
+        print(f'task = "{settings.task}"')
     if settings.start:
         print(f"start = {configs.word(settings.start)}  # its parameters and tokens are what training begins with")
-    bare = resolve({"system": settings.system, "data": {"name": settings.dataset}}).table()
-    for section, kind in kinds(settings.system, settings.dataset).items():
+    bare = resolve({"system": settings.system, "task": settings.task, "data": {"name": settings.dataset}}).table()
+    for section, kind in kinds(settings.system, settings.dataset, settings.task).items():
         print(f"\n# {SECTIONS[section]}\n[{section}]")
         if section == "data":
             print(f'name = "{settings.dataset}"')

@@ -64,12 +64,12 @@ def train(
         run = downloads.with_data(trained, yes=yes, ask=not (quiet or machine))
     if not (quiet or machine or processes.own()):
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
-        typed = Kinds.of(run.settings.system).reader.TYPED
+        kinds = Kinds.of(run.settings.system, run.settings.task)
+        typed = kinds.reader.TYPED
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
             typed = typed.replace("test#", "valid#")
         look = [f"look {path} {typed} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
-        continues = Kinds.of(run.settings.system).writer.CONTINUES
-        write = f"generate {path} --prompt {typed}" if continues else f"predict {path} FILE"
+        write = f"generate {path} --prompt {typed}" if kinds.writer.CONTINUES else f"predict {path} FILE"
         for number, verb in enumerate((f"evaluate {path}", write, *look)):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 

@@ -22,7 +22,8 @@ from saccade.view.output.display_text import percent
 from saccade.view.trace import Axis, Look
 
 Floats = NDArray[np.float64]
-Loss = Callable[[Sequence[int] | None], tuple[float, int]]  # of some examples, or all: the summed loss and the count
+# Of some examples, or all: the summed loss, the count, and sums of other metrics.
+Loss = Callable[[Sequence[int] | None], tuple[float, int, Mapping[str, float]]]
 
 
 @dataclass(frozen=True)
