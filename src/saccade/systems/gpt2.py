@@ -17,10 +17,11 @@ from torch.nn import functional as F
 
 from saccade.attention import causal
 from saccade.attention.live import live
+from saccade.attention.masks import named
 from saccade.config import Positive, Share
 from saccade.data.tensors import Batch
 from saccade.data.tokenizers import Vocabulary
-from saccade.errors import UsageError
+from saccade.errors import UnknownName, UsageError
 from saccade.layers.cache import Past
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
@@ -55,15 +56,26 @@ class Config:
     "Dropout of embeddings and of what each layer adds."
     attention_dropout: Share = 0.1
     "Dropout of attention weights."
+    mask: str = "none"
+    "What heads may not see beside the future: none, window(16), and as in Sparse Transformers strided(16), fixed(16, 4)."
 
     def __post_init__(self) -> None:
         if self.hidden_size % self.num_heads:
             raise UsageError(f"num_heads: expected a divisor of hidden_size ({self.hidden_size}), got {self.num_heads}")
+        try:
+            named(self.mask)
+        except UnknownName as error:
+            raise UsageError(f"mask: {error}") from None
 
 
-def _published(hidden_size: int, num_layers: int, num_heads: int) -> dict[str, Any]:
+def _published(hidden_size: int, num_layers: int, num_heads: int, *, tokens: int = 50_257) -> dict[str, Any]:
     sizes = {"hidden_size": hidden_size, "num_layers": num_layers, "num_heads": num_heads}
-    return {"tokens": {"size": 50_257}, "model": sizes, "writer": {"context_length": 1024}}
+    return {"tokens": {"size": tokens}, "model": sizes, "writer": {"context_length": 1024}}
+
+
+def _megatron(hidden_size: int, num_layers: int, num_heads: int) -> dict[str, Any]:
+    """Of Shoeybi et al. 2019, who fill the vocabulary up so that eight processes share it in equal parts."""
+    return _published(hidden_size, num_layers, num_heads, tokens=51_200)
 
 
 PRESETS = {
@@ -71,6 +83,11 @@ PRESETS = {
     "medium": _published(1024, 24, 16),
     "large": _published(1280, 36, 20),
     "xl": _published(1600, 48, 25),
+    "megatron-345m": _megatron(1024, 24, 16),
+    "megatron-1.2b": _megatron(1536, 40, 16),
+    "megatron-2.5b": _megatron(1920, 54, 20),
+    "megatron-4.2b": _megatron(2304, 64, 24),
+    "megatron-8.3b": _megatron(3072, 72, 32),
 }
 
 
@@ -98,6 +115,8 @@ class Model(System):
     def __init__(self, config: Config, source: Vocabulary, context_length: int) -> None:
         super().__init__()
         self.config, self.context_length = config, context_length
+        extra = named(config.mask)
+        self.mask = causal() if extra is None else causal() & extra
         self.embedding = nn.Embedding(source.size, config.hidden_size)  # also the output layer
         self.positions = Learned(config.hidden_size, context_length)
         self.layers = nn.ModuleList(self._layer() for _ in range(config.num_layers))
@@ -110,7 +129,7 @@ class Model(System):
         config = self.config
         attention = MultiHeadAttention(config.hidden_size, config.num_heads, dropout=config.attention_dropout)
         network = FeedForward(config.hidden_size, 4 * config.hidden_size, "gelu_tanh")
-        mixer = SelfAttention(attention, lambda lengths: causal())
+        mixer = SelfAttention(attention, lambda lengths: self.mask)
         return EncoderLayer(mixer, network, config.hidden_size, config.dropout, "pre")
 
     def _initialize(self) -> None:
