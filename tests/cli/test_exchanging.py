@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..exchange import models
+from ..exchange import gpt_models, models
 from .commands import here
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only compared with
@@ -73,3 +73,19 @@ def test_export_says_what_it_wrote_and_never_overwrites(tmp_path: Path, capsys: 
     assert (none.code, "not a run" in none.err) == (3, True)
     missing = here(["import", str(tmp_path / "nowhere"), "--out", str(tmp_path / "new")], capsys)
     assert (missing.code, "name the directory of a published model" in missing.err) == (3, True)
+
+
+def test_a_language_model_goes_in_and_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
+    monkeypatch.chdir(tmp_path)
+    gpt_models.published(Path("small"))
+    answer = here("import small --out run", capsys)
+    assert (answer.code, "next: saccade generate run --prompt TEXT" in answer.out) == (0, True), answer.err
+    assert here("export run out --format gpt2", capsys).code == 0
+    written = [here(f"generate {path} --prompt 'to be' --max-length 9", capsys).out for path in ("small", "run", "out")]
+    assert written[0].startswith("to be")
+    assert written == written[:1] * 3
+    refused = here("import out --out other --unsafe-bin", capsys)
+    assert (refused.code, "expected pytorch_model.bin, got none; leave --unsafe-bin out" in refused.err) == (3, True)

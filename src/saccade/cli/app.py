@@ -324,10 +324,16 @@ def vectors(
 
 @app.command("import")
 def import_(
-    path: Annotated[Path, Argument(help="A directory of Hugging Face's MarianMTModel", metavar="DIR")],
+    path: Annotated[Path, Argument(help="A directory in Hugging Face's layout: marian, gpt2", metavar="DIR")],
     out: Annotated[Path, Option("--out", "-o", help="Directory of the run.")],
+    unsafe_bin: Annotated[
+        bool, Flag("--unsafe-bin", help="Read pytorch_model.bin, a pickle, of which torch takes tensors alone.")
+    ] = False,
 ) -> None:
-    """Make a run of published weights: saccade import opus-mt-de-en --out runs/opus, then saccade translate runs/opus."""
+    """Make a run of published weights: saccade import opus-mt-de-en --out runs/opus, then saccade translate runs/opus.
+
+    Weights are read from model.safetensors, or from the files that model.safetensors.index.json names.
+    """
     call("exchanging.import_", locals())
 
 
@@ -335,7 +341,7 @@ def import_(
 def export(
     path: RunPath,
     out: Annotated[Path, Argument(help="A new directory", metavar="DIR")],
-    kind: Annotated[str, Option("--format", help="marian (transformers), ct2 (CTranslate2) or onnx.")],
+    kind: Annotated[str, Option("--format", help="marian or gpt2 (transformers), ct2 (CTranslate2), onnx.")],
     which: Which = None,
 ) -> None:
     """Write a run for another runtime: saccade export runs/multi30k-de-en fast --format ct2.

@@ -5,13 +5,16 @@ from pathlib import Path
 from saccade.cli.verbs import opened_model
 from saccade.exchange.exporting import export as export_model
 from saccade.exchange.importing import import_model
+from saccade.task import Kinds
 
 
-def import_(path: Path, out: Path) -> None:
+def import_(path: Path, out: Path, *, unsafe_bin: bool) -> None:
     """Make the run, and say what to do next."""
-    run = import_model(path, out)
+    run = import_model(path, out, unsafe_bin=unsafe_bin)
     print(f"done: {run.path} is {path}")
-    for number, verb in enumerate((f"translate {out} FILE", f"look {out} TEXT", f"evaluate {out} --data my.tsv")):
+    kinds = Kinds.of(run.settings.system)
+    write, data = ("generate {} --prompt TEXT", "my.txt") if kinds.writer.CONTINUES else ("translate {} FILE", "my.tsv")
+    for number, verb in enumerate((write.format(out), f"look {out} TEXT", f"evaluate {out} --data {data}")):
         print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 
 

@@ -23,6 +23,7 @@ class Generation:
 
     num_beams: Annotated[int, Strict(), Gt(0), Le(MOST)] | None = None
     max_length: Annotated[int, Strict(), Gt(0), Le(1_000_000)] | None = None
+    max_new_tokens: Annotated[int, Strict(), Gt(0), Le(1_000_000)] | None = None
     length_penalty: Annotated[float, Strict(), Gt(float("-inf")), Lt(float("inf"))] | None = None
     do_sample: Annotated[bool, Strict()] | None = None
     temperature: Annotated[float, Strict(), Gt(0), Lt(float("inf"))] | None = None
@@ -46,7 +47,8 @@ def _or(value: Any, default: Any) -> Any:
 def search_keys(given: Generation, places: int) -> dict[str, Any]:
     """The keys of our search; a text has at most so many places."""
     beam = _or(given.num_beams, 1)
-    keys = {"max_length": max(1, min(_or(given.max_length, places), places) - 1)}  # theirs counts the start, too
+    most = max(1, min(_or(given.max_length, places), places) - 1)  # theirs counts the start, too
+    keys: dict[str, Any] = {"max_length": _or(given.max_new_tokens, most)}
     if beam > 1:
         return {**keys, "method": "beam", "beam": beam, "length_penalty": max(0.0, _or(given.length_penalty, 1.0))}
     if given.do_sample:

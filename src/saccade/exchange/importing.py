@@ -1,7 +1,7 @@
 """A directory of published parameters, in the layout of any family, becomes a run."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +10,17 @@ from torch import Tensor
 
 from saccade import systems
 from saccade.config import plain
+from saccade.data.tokenizers import Vocabulary
 from saccade.errors import DataError, UsageError
 from saccade.exchange import families, published
 from saccade.exchange.families import Family, PublishedModel
+from saccade.exchange.layouts import layout_of
 from saccade.lock import locked
 from saccade.systems.system import System
 from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
+
+SHOWN = 8  # tensors that a message lists
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,11 @@ class ImportedModel:
             shutil.copyfile(file, folder / file.name)
 
 
-def read(path: Path) -> ImportedModel:
-    """The model in a directory."""
+def read(path: Path, *, unsafe_bin: bool = False) -> ImportedModel:
+    """The model in a directory; `unsafe_bin` takes the parameters of pytorch_model.bin."""
     table = published.json_table(path / published.CONFIG)
     family = families.named_in(table, path / published.CONFIG)
-    given = published.parameters(path, family.ARCHITECTURE)
+    given = published.parameters(path, family.ARCHITECTURE, unsafe_bin=unsafe_bin)
     parsed = family.read(path, table, given)
     kind, sizes = systems.load(family.SYSTEM).Model, parsed.task.sizes()
     with torch.device("meta"):  # sizes that the parameters do not have would fill the memory
@@ -49,9 +53,9 @@ def read(path: Path) -> ImportedModel:
     return ImportedModel(_settings(family, parsed), parsed, model.eval())
 
 
-def import_model(path: Path, out: Path) -> Run:
+def import_model(path: Path, out: Path, *, unsafe_bin: bool = False) -> Run:
     """The run in `out` that is the model in `path`."""
-    model = read(path)
+    model = read(path, unsafe_bin=unsafe_bin)
     if out.exists() and (not out.is_dir() or any(child.name != ".lock" for child in out.iterdir())):
         raise UsageError(f"{out}: expected a new or empty directory for the run, got one in use; choose another")
     with locked(out):
@@ -61,7 +65,7 @@ def import_model(path: Path, out: Path) -> Run:
 
 
 def _settings(family: Family, model: PublishedModel) -> Settings:
-    sizes = [known.size for known in model.task.sizes().values()]
+    sizes = [known.size for known in model.task.sizes().values() if isinstance(known, Vocabulary)]
     return resolve(
         {
             "system": family.SYSTEM,
@@ -77,22 +81,24 @@ def _settings(family: Family, model: PublishedModel) -> Settings:
 def _arranged(family: Family, file: Path, wanted: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The parameters under our names; `wanted` says what shapes they must have."""
     known = {name for ours in wanted for name in family.tensor_names(ours)}
-    for name, tensor in given.items():
-        if name not in known and not family.is_computed(name, tensor):
-            raise DataError(f"{file}: expected the tensors of config.json, got also {name}; no fix is known")
+    if more := [name for name, tensor in given.items() if name not in known and not family.is_computed(name, tensor)]:
+        raise DataError(f"{file}: expected the tensors of config.json, got also {_listed(more)}; no fix is known")
+    names = {ours: family.tensor_names(ours) for ours in wanted}
+    if missing := [theirs[0] for theirs in names.values() if not any(name in given for name in theirs)]:
+        what = "a tensor" if len(missing) == 1 else "tensors"
+        raise DataError(f"{file}: expected {what} {_listed(missing)}, got none; fix: {published.AGAIN}")
     arranged = {}
     for name, tensor in wanted.items():
-        theirs, expected = found_name(family, name, given, file), family.tensor_shape(name, tuple(tensor.shape))
+        theirs = next(candidate for candidate in names[name] if candidate in given)
+        layout = layout_of(family.LAYOUTS, name)
+        expected = layout.stored_shape(family.tensor_shape(name, tuple(tensor.shape)))
         if (got := tuple(given[theirs].shape)) != expected:
             raise DataError(f"{file}: {theirs}: expected {expected}, got {got}; fix: take config.json of it")
-        arranged[name] = given[theirs].float().view(tensor.shape)
+        arranged[name] = layout.taken(given[theirs]).float().reshape(tensor.shape)
     return arranged
 
 
-def found_name(family: Family, name: str, given: Mapping[str, Tensor], file: Path) -> str:
-    """The name under which a file has one of our parameters; a tied one is stored once, under any of its names."""
-    names = family.tensor_names(name)
-    for candidate in names:
-        if candidate in given:
-            return candidate
-    raise DataError(f"{file}: expected a tensor {names[0]}, got none; fix: {published.AGAIN}")
+def _listed(names: Sequence[str]) -> str:
+    """The first names, and how many more."""
+    names = list(dict.fromkeys(names))
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

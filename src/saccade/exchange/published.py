@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from tokenizers import models
 from torch import Tensor
 
 from saccade import inputs
@@ -15,7 +17,8 @@ from saccade.data.formats.tables import SURROGATE
 from saccade.data.tokenizers import Backend
 from saccade.errors import DataError
 
-CONFIG, PARAMETERS = "config.json", "model.safetensors"
+CONFIG, PARAMETERS, BIN = "config.json", "model.safetensors", "pytorch_model.bin"
+INDEX, BIN_INDEX = f"{PARAMETERS}.index.json", f"{BIN}.index.json"
 AGAIN = "download it again"
 CONVERT = "from transformers import {1} as M; M.from_pretrained('{0}').save_pretrained('{0}')"
 F = TypeVar("F")
@@ -51,18 +54,58 @@ def short(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
-def parameters(path: Path, architecture: str) -> dict[str, Tensor]:
-    """The tensors of model.safetensors; `architecture` is the class of transformers that converts older files."""
-    file = path / PARAMETERS
-    if not file.exists():
-        got = "pytorch_model.bin, which may run code" if (path / "pytorch_model.bin").exists() else "none"
-        fix = f'python -c "{CONVERT.format(path, architecture)}"'
-        raise DataError(f"{path}: expected {PARAMETERS}, got {got}; convert it: {fix}")
+def parameters(path: Path, architecture: str, *, unsafe_bin: bool = False) -> dict[str, Tensor]:
+    """The tensors of model.safetensors, or of the files that its index names; `unsafe_bin` takes pytorch_model.bin, and only
+    that. `architecture` is the class of transformers that converts older files."""
+    name, index = (BIN, BIN_INDEX) if unsafe_bin else (PARAMETERS, INDEX)
+    if (path / name).exists():
+        return _opened(path / name)
+    if (path / index).exists():
+        return _joined(path / index, Path(name).suffix)
+    if unsafe_bin:
+        raise DataError(f"{path}: expected {BIN}, got none; leave --unsafe-bin out")
+    got = "pytorch_model.bin, which may run code" if any((path / old).exists() for old in (BIN, BIN_INDEX)) else "none"
+    fix = f'python -c "{CONVERT.format(path, architecture)}"'
+    raise DataError(f"{path}: expected {PARAMETERS}, got {got}; convert it: {fix}")
+
+
+def _opened(file: Path) -> dict[str, Tensor]:
+    """The tensors of one file. Of a pickle, torch reads tensors and nothing else."""
     try:
         inputs.require_regular(file, AGAIN)
-        return load_file(file)
+        if file.suffix != ".bin":
+            return load_file(file)
+        tensors = torch.load(file, map_location="cpu", weights_only=True)
     except (OSError, SafetensorError) as error:
         raise DataError(f"{file}: cannot be read ({error}); fix: {AGAIN}") from None
+    except DataError:
+        raise
+    except Exception as error:  # whatever a pickle may raise
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+        raise DataError(f"{file}: not a file of tensors alone ({reason}); do not open it otherwise") from None
+    if not isinstance(tensors, dict) or not all(isinstance(one, Tensor) for one in tensors.values()):
+        raise DataError(f"{file}: expected names and tensors, got something else; fix: {AGAIN}")
+    return {str(name): tensor for name, tensor in tensors.items()}
+
+
+def _joined(index: Path, suffix: str) -> dict[str, Tensor]:
+    """The tensors of several files, each with those that the index says."""
+    places = json_table(index).get("weight_map")
+    if not isinstance(places, dict) or not places:
+        raise DataError(f"{index}: expected weight_map with the file of each tensor, got none; fix: {AGAIN}")
+    for name, file in places.items():
+        if not isinstance(file, str) or Path(file).name != file or Path(file).suffix != suffix:
+            raise DataError(f"{index}: expected a file *{suffix} beside it for {name}, got {short(file)}; fix: {AGAIN}")
+    tensors: dict[str, Tensor] = {}
+    for file in sorted({*places.values()}):
+        if not (index.parent / file).exists():
+            raise DataError(f"{index.parent}: expected {file}, which {index.name} names, got none; fix: download it, too")
+        found, wanted = _opened(index.parent / file), {name for name, place in places.items() if place == file}
+        for name in sorted(wanted ^ {*found}):
+            problem = f"expected {name} by {index.name}, got none" if name in wanted else f"got {name}, of another file"
+            raise DataError(f"{index.parent / file}: {problem}; fix: {AGAIN}")
+        tensors |= found
+    return tensors
 
 
 def token_ids(path: Path) -> dict[str, int]:
@@ -84,6 +127,25 @@ def backend(path: Path) -> Backend:
         raise
     except Exception as error:  # the library raises plain Exception for whatever it cannot read
         raise DataError(f"{path}: not a tokenizer ({' '.join(str(error).split())[:200]}); fix: {AGAIN}") from None
+
+
+def byte_pairs(ids: dict[str, int], merges: Path) -> Backend:
+    """A tokenizer of these tokens and a file with the pairs that are merged, one a line, in their order."""
+    try:
+        lines = inputs.text(merges, AGAIN).split("\n")
+    except OSError as error:
+        raise DataError(f"{merges}: cannot be read ({error.strerror}); fix: {AGAIN}") from None
+    first = 1 if lines[0].startswith("#version") else 0
+    pairs = []
+    for number, line in enumerate(lines[first:], first + 1):
+        if not line.strip():
+            continue
+        pair = line.rstrip("\r").split(" ")
+        if len(pair) != 2 or not all(part in ids for part in (*pair, "".join(pair))):
+            expected = "two tokens of the vocabulary whose joint is one, too"
+            raise DataError(f"{merges}:{number}: expected {expected}, got {short(line)}; fix: {AGAIN}")
+        pairs.append((pair[0], pair[1]))
+    return Backend(models.BPE(vocab=ids, merges=pairs))
 
 
 def write_json(path: Path, table: Mapping[str, Any]) -> None:

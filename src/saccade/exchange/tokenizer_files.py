@@ -2,8 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from tokenizers import processors
 
@@ -37,8 +38,9 @@ def write_pieces(task: Task, pieces: Sequence[Path], kind: str, out: Path) -> No
     write_json(out / FILE, {"tokenizer_class": kind, "separate_vocabs": separate, "model_max_length": most, **special})
 
 
-def write_backends(task: Task, out: Path) -> None:
-    """The library's own files: one if both sides have the same tokenizer, else one for each."""
+def write_backends(task: Task, out: Path, special: Mapping[str, str] = MappingProxyType({})) -> None:
+    """The library's own files: one if both sides have the same tokenizer, else one for each; `special` are more tokens that
+    the class which opens them should know by name."""
     source, target = task.reader.tokenizer, task.writer.tokenizer
     shared = source is target or text_of(source) == text_of(target)
     for side, tokenizer in {"": source}.items() if shared else {"source.": source, "target.": target}.items():
@@ -47,7 +49,7 @@ def write_backends(task: Task, out: Path) -> None:
             name = tokenizer.tokens()[end]
             backend.post_processor = processors.TemplateProcessing(single=f"$A {name}", special_tokens=[(name, end)])
         backend.save(str(out / f"{side}tokenizer.json"))
-    write_json(out / FILE, {"tokenizer_class": "PreTrainedTokenizerFast", **special_tokens(target)})
+    write_json(out / FILE, {"tokenizer_class": "PreTrainedTokenizerFast", **special_tokens(target), **special})
 
 
 def text_of(tokenizer: LearnedTokenizer | ImportedTokenizer) -> str:

@@ -114,7 +114,7 @@ class Writer(ReaderTokens, text.Writer):
         return [""]
 
     @property
-    def _banned(self) -> tuple[int, ...]:
+    def banned(self) -> tuple[int, ...]:
         """What is never written: also the unknown token, which stands for no text."""
         unknown = self.vocabulary.unknown
         return self.vocabulary.banned if unknown is None else (*self.vocabulary.banned, unknown)
@@ -128,7 +128,7 @@ class Writer(ReaderTokens, text.Writer):
             "start": [row[0] for row in rows],
             "prompts": [row[1:] for row in rows],
             "end": self.vocabulary.end,
-            "banned": self._banned,
+            "banned": self.banned,
             "device": batch.input.tokens.device,
         }
 

@@ -190,7 +190,7 @@ def test_places_are_as_many_as_can_be_read_and_written(tmp_path: Path) -> None:
         ({"activation_function": "tanh"}, "activation_function one of relu, swish, silu, gelu, got 'tanh'"),
         ({"encoder_ffn_dim": 20}, "encoder_ffn_dim = decoder_ffn_dim, got 20 and 24"),
         ({"encoder_layers": 1}, "got also model.encoder.layers.1"),
-        ({"decoder_layers": 3}, "expected a tensor model.decoder.layers.2"),
+        ({"decoder_layers": 3}, "expected tensors model.decoder.layers.2"),
         ({"eos_token_id": 99}, "ids below 27"),
     ],
 )

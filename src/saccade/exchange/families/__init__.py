@@ -8,6 +8,7 @@ A module holds the table of names both ways, and the tokenizer:
     read            the model in a directory in our words: config, reader, writer, search
     tensor_names    the names that one of our parameters has there; the first is the one that is written
     tensor_shape    the shape that it has there
+    LAYOUTS         by what our names end with: which tensors are transposed there, or joined with others
     is_computed     whether a tensor of theirs holds nothing but what is computed here
     write           a run as a directory of this layout
 """
@@ -21,6 +22,7 @@ from typing import Any, Protocol, cast
 from torch import Tensor
 
 from saccade.errors import DataError
+from saccade.exchange.layouts import Layout
 from saccade.task import Task
 from saccade.trained import TrainedModel
 
@@ -53,6 +55,7 @@ class Family(Protocol):
     SYSTEM: str
     NEEDS: Needs
     ARCHITECTURE: str
+    LAYOUTS: Mapping[str, Layout]
 
     def read(self, path: Path, table: Mapping[str, Any], given: Mapping[str, Tensor]) -> PublishedModel:
         """The model in a directory, whose config.json is `table` and whose tensors are `given`."""
