@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from saccade.exchange.layouts import PLAIN, Layout, layout_of, stored_tensors
+from saccade.exchange.layouts import PLAIN, TensorLayout, layout_of, stored_tensors
 
 LAYOUTS = {
-    ".b.weight": Layout(1, 2, transposed=True),
-    ".a.weight": Layout(0, 2, transposed=True),
-    ".c": Layout(transposed=True),
+    ".b.weight": TensorLayout(1, 2, transposed=True),
+    ".a.weight": TensorLayout(0, 2, transposed=True),
+    ".c": TensorLayout(transposed=True),
 }
 
 
@@ -26,5 +26,5 @@ def test_what_is_stored_is_taken_again() -> None:
 
 
 @pytest.mark.parametrize(("name", "layout"), [("x.c", LAYOUTS[".c"]), ("x.cc", PLAIN), ("x.c.bias", PLAIN)])
-def test_a_layout_is_found_by_the_end_of_a_name(name: str, layout: Layout) -> None:
+def test_a_layout_is_found_by_the_end_of_a_name(name: str, layout: TensorLayout) -> None:
     assert layout_of(LAYOUTS, name) is layout

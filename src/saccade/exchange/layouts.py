@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Layout:
+class TensorLayout:
     """Where a file has one of our parameters: a tensor, or one of the equal parts that a tensor joins."""
 
     part: int = 0
@@ -33,19 +33,19 @@ class Layout:
         return (whole.t() if self.transposed else whole).contiguous()
 
 
-PLAIN = Layout()
+PLAIN = TensorLayout()
 
 
-def layout_of(layouts: Mapping[str, Layout], name: str) -> Layout:
+def layout_of(layouts: Mapping[str, TensorLayout], name: str) -> TensorLayout:
     """That of one of our parameters, by what its name ends with."""
     return next((layout for ending, layout in layouts.items() if name.endswith(ending)), PLAIN)
 
 
 def stored_tensors(
-    ours: Mapping[str, Tensor], layouts: Mapping[str, Layout], renamed: Callable[[str], str]
+    ours: Mapping[str, Tensor], layouts: Mapping[str, TensorLayout], renamed: Callable[[str], str]
 ) -> dict[str, Tensor]:
     """Our parameters as a file has them; `renamed` gives the name there."""
-    joined: dict[str, dict[int, tuple[Layout, Tensor]]] = {}
+    joined: dict[str, dict[int, tuple[TensorLayout, Tensor]]] = {}
     for name, tensor in ours.items():
         layout = layout_of(layouts, name)
         joined.setdefault(renamed(name), {})[layout.part] = (layout, tensor)

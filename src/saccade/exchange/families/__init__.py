@@ -22,7 +22,7 @@ from typing import Any, Protocol, cast
 from torch import Tensor
 
 from saccade.errors import DataError
-from saccade.exchange.layouts import Layout
+from saccade.exchange.layouts import TensorLayout
 from saccade.task import Task
 from saccade.trained import TrainedModel
 
@@ -55,7 +55,7 @@ class Family(Protocol):
     SYSTEM: str
     NEEDS: Needs
     ARCHITECTURE: str
-    LAYOUTS: Mapping[str, Layout]
+    LAYOUTS: Mapping[str, TensorLayout]
 
     def read(self, path: Path, table: Mapping[str, Any], given: Mapping[str, Tensor]) -> PublishedModel:
         """The model in a directory, whose config.json is `table` and whose tensors are `given`."""

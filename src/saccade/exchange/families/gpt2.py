@@ -24,7 +24,7 @@ from saccade.data.tokenizers import Backend, Vocabulary
 from saccade.errors import DataError, UsageError
 from saccade.exchange import generation, published, tokenizer_files
 from saccade.exchange.families import PublishedModel
-from saccade.exchange.layouts import Layout, stored_tensors
+from saccade.exchange.layouts import TensorLayout, stored_tensors
 from saccade.readers import text as text_reader
 from saccade.search.search_config import Config as SearchConfig
 from saccade.systems.gpt2 import Config
@@ -53,9 +53,9 @@ PREFIX, OUTPUT = "transformer.", "lm_head.weight"
 COMPUTED = re.compile(r"(?:transformer\.)?h\.\d+\.attn\.(bias|masked_bias)")
 # Queries, keys and values are one tensor; the matrices of all layers are transposed.
 LAYOUTS = {
-    **{f".{name}_map.weight": Layout(part, 3, transposed=True) for part, name in enumerate(("query", "key", "value"))},
-    **{f".{name}_map.bias": Layout(part, 3) for part, name in enumerate(("query", "key", "value"))},
-    **{f".{name}.weight": Layout(transposed=True) for name in ("output_map", "network.into", "network.out")},
+    **{f".{name}_map.weight": TensorLayout(part, 3, transposed=True) for part, name in enumerate(("query", "key", "value"))},
+    **{f".{name}_map.bias": TensorLayout(part, 3) for part, name in enumerate(("query", "key", "value"))},
+    **{f".{name}.weight": TensorLayout(transposed=True) for name in ("output_map", "network.into", "network.out")},
 }
 
 # What a config of theirs may say so that a `gpt2` can be it.

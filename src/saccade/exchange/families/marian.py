@@ -22,7 +22,7 @@ from saccade.data.tokenizers import Backend, Vocabulary
 from saccade.errors import DataError
 from saccade.exchange import families, generation, published, sentencepiece, tokenizer_files
 from saccade.exchange.families import PublishedModel
-from saccade.exchange.layouts import Layout
+from saccade.exchange.layouts import TensorLayout
 from saccade.layers.position_embeddings import sinusoids
 from saccade.readers import text as text_reader
 from saccade.systems.transformer import Config, Model
@@ -56,7 +56,7 @@ OTHERS = {
     "output.weight": (OUTPUT, SHARED, WRITTEN),
     "output.bias": ("final_logits_bias",),
 }
-LAYOUTS: Mapping[str, Layout] = {}  # all tensors are as ours
+LAYOUTS: Mapping[str, TensorLayout] = {}  # all tensors are as ours
 POSITIONS = re.compile(r"model\.(encoder|decoder)\.embed_positions\.weight")
 # Keys of our config, and those of theirs, of both sides, that say the same.
 KEYS = {
