@@ -8,7 +8,10 @@ from difflib import get_close_matches
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 import saccade
 from saccade import config, data, systems
@@ -35,6 +38,7 @@ from saccade.training.train import train as train_run
 from saccade.training.train_config import Config as TrainConfig
 from saccade.view.shown import Shown
 from saccade.view.trace import Trace
+from saccade.writers import vector
 from saccade.writers.writer import Options, Prediction, with_alternatives
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # of a run's directory
@@ -172,6 +176,32 @@ class TrainedModel:
     def stream(self, text: Any, *, to: str | None = None, **search: Any) -> Iterator[str]:
         """The output for one input, piece by piece as it is decided: for piece in model.stream("Once upon a time"): …"""
         return self.task.stream(self.module, text, self.options(to, **search), lambda: self.splits)
+
+    def vectors(
+        self, inputs: Iterable[Any], *, pool: Literal["mean", "first"] | None = None, normalized: bool | None = None
+    ) -> Iterator[NDArray[np.float32]]:
+        """A vector for each text, as they come; `pool` and `normalized` are else what the model says."""
+        if not hasattr(self.module, "states"):
+            raise UsageError(f"{self.run.path}: expected an encoder such as bert, got {self.system}; it makes no vectors")
+        own = self.run.settings.writer
+        known = own if isinstance(own, vector.Config) else vector.Config()
+        normalized = known.normalized if normalized is None else normalized
+        made = replace(known, pool=pool or known.pool, normalized=normalized)
+        task = Task(self.task.reader, vector.Writer(made))
+        rows = task.predict(self.module, inputs, Options(), lambda: self.splits)
+        for number, (example, (best, *_)) in enumerate(rows, 1):
+            if example is None or best.values is None:
+                raise InputError(number, DataError("expected a text, got an empty line; leave it out"))
+            yield best.values.astype(np.float32)
+
+    def embed(
+        self, inputs: Any, *, pool: Literal["mean", "first"] | None = None, normalized: bool | None = None
+    ) -> NDArray[np.float32]:
+        """The vector of a text, (D), or of several, (N, D): the mean of its tokens' states, or that of the first token."""
+        several, listed = _listed(inputs)
+        rows = np.stack(list(self.vectors(listed, pool=pool, normalized=normalized)))
+        found: NDArray[np.float32] = rows if several else rows[0]
+        return found
 
     def evaluate(
         self,

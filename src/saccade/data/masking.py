@@ -98,8 +98,8 @@ class SentenceStore:
         one = self.tokens[start : ends[split]]
         stranger = len(ends) == 1 or chance < 0.5
         if stranger:
-            begin = int(self.starts[self._elsewhere(first, other)])
-            two = self.tokens[begin : begin + max(most - len(one), 1)]
+            left, number = max(most - len(one), 1), self._elsewhere(first, other)
+            two = self.tokens[int(self.starts[number]) : self.run(number, left)[-1]][:left]
         else:
             two = self.tokens[ends[split] : ends[-1]]
         return PartedRow(one, two, stranger)

@@ -42,7 +42,9 @@ def load(config: Config, report: Report = to_stderr) -> Splits:
     """The examples of all files; `report` is told of bad lines that were skipped."""
     if not config.train:
         raise UsageError(f"data.train: expected a file, got nothing; fix: data.train={FORMATS}")
-    return config.splits(lambda spec: read(spec, config, report), lambda one: next(one.content()))
+    return config.splits(
+        lambda spec: read(spec, config, report), lambda one: str(one.input).encode("utf-8", "surrogatepass")
+    )
 
 
 def read(spec: str, config: Config, report: Report = to_stderr) -> list[Example]:

@@ -103,7 +103,8 @@ def examples_of(table: Table, config: Config, report: Report = to_stderr) -> lis
     def parse(row: TableRow) -> Example:
         question, context = (as_text(row.cell(columns[key]), columns[key]) for key in ("text", "context"))
         answers = _listed(row.cell(columns["label"]))
-        starts = _listed(row.cell(columns["start"])) if "start" in columns else []
+        # Of rows without an answer there may be no place.
+        starts = _listed(row.cell(columns["start"])) if columns.get("start") in row.cells else []  # type: ignore[operator]
         texts = [as_text(one, columns["label"], label=True) for one in answers if one not in ("", None)]
         start = _start(context, texts[0], starts[0] if starts else None) if texts else None
         return Example(Pair(question, context, start), "\n".join(dict.fromkeys(one.replace("\n", " ") for one in texts)))

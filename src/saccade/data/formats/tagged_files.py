@@ -19,7 +19,7 @@ from saccade.data.formats import own_files, tables, text_files
 from saccade.data.formats.own_files import suffix
 from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, read_table
 from saccade.data.formats.text_files import TSV, Place, Report, checked, parsed, to_stderr
-from saccade.errors import UsageError
+from saccade.errors import DataError, UsageError
 
 INPUT, TARGET = str, str
 OWN = "data.train=my.conll"
@@ -45,7 +45,7 @@ def load(config: Config, report: Report = to_stderr) -> Splits:
     """The sentences of all files; `report` is told of bad ones that were skipped."""
     if not config.train:
         raise UsageError(f"data.train: expected a file, got nothing; fix: data.train={FORMATS}")
-    return config.splits(lambda spec: read(spec, config, report), lambda one: next(one.content()))
+    return config.splits(lambda spec: read(spec, config, report), lambda one: one.input.encode("utf-8", "surrogatepass"))
 
 
 def read(spec: str, config: Config, report: Report = to_stderr) -> list[Example]:
@@ -57,9 +57,11 @@ def read(spec: str, config: Config, report: Report = to_stderr) -> list[Example]
     lines = [line.removesuffix(b"\r") for line in content.split(b"\n")]
     while lines and not lines[-1].strip():
         lines.pop()
+    if not lines:
+        raise DataError(f"{path}: expected examples, got an empty file")
     if suffix(path) in COLUMNS or not all(line.strip() for line in lines):
         return checked(spec, _sentences(str(path), lines), config, report)
-    names = [name.strip().lower() for name in lines[0].decode(errors="replace").split("\t")] if lines else []
+    names = [name.strip().lower() for name in lines[0].decode(errors="replace").split("\t")]
     headed = suffix(path) in TSV and any(name in TAGGED["label"] for name in names)
     table = tables.tsv_table(path, lines if headed else [b"text\tlabel", *lines])
     return examples_of(table if headed else _numbered(table), config, report)
