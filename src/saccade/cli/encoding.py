@@ -5,15 +5,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade import durable_files, inputs
+from saccade import config, durable_files, inputs
 from saccade.cli import streams, verbs
 from saccade.errors import DataError, InputError, UsageError
-from saccade.view.output.display_text import percent
+from saccade.training.config_history import CONFIG
+from saccade.training.settings import START, TASK
+from saccade.view.output.display_text import visible
 from saccade.writers import masked
 from saccade.writers.writer import Prediction
 
@@ -37,12 +39,12 @@ def fill(path: Path, text: str, n_best: int, which: str | None, *, device: str, 
         print(json.dumps({"text": best.text, "masks": found}, ensure_ascii=False))
         return
     streams.as_utf8()
-    print(best.text)
+    print(visible(best.text))
     for i in places:
         if len(places) > 1:
             print(f"{mask} {i + 1}:")
         for one in every:
-            print(f"  {percent(_share(one, i)):>7}  {one.tokens[i]}")
+            print(f"  {100 * _share(one, i):6.2f}%  {visible(one.tokens[i])}")
 
 
 def _share(one: Prediction, place: int) -> float:
@@ -133,8 +135,9 @@ def finetune(
     quiet: bool,
 ) -> None:
     """Train the model's own system from it, for the task that the words say."""
-    model: Any = verbs.opened_model(path, None, "cpu")
-    task = next((word.partition("=")[2].strip() for word in words if word.partition("=")[0].strip() == "task"), "")
-    place = out or Path("runs") / "-".join(part for part in (model.system, task) if part)
-    given = [f"start={path}", *words]
-    verbs.train(model.system, given, place, resume=resume, fresh=fresh, data_dir=data_dir, machine=machine, quiet=quiet)
+    verbs.use(data_dir)
+    system = verbs.opened_model(path, None, "cpu").system
+    task = next((word.partition("=")[2].strip() for word in words if word.partition("=")[0].strip() == TASK), "")
+    place, given = out or Path("runs") / "-".join(filter(None, (system, task))), [f"{START}={path}", *words]
+    table = config.read(place / CONFIG) if resume and (place / CONFIG).exists() else {"system": system}
+    verbs.train_in(place, table, given, resume=resume, fresh=fresh, machine=machine, quiet=quiet, yes=False)

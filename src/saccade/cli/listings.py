@@ -126,10 +126,12 @@ def _heading(name: str, settings: Any, table: Mapping[str, Any]) -> list[str]:
         for section, key in places
         if table.get(section, {}).get(key) and not _idle(settings, section, key)
     ]
-    presets = getattr(all_systems.load(settings.system), "PRESETS", {})
+    module = all_systems.load(settings.system)
+    presets, tasks = getattr(module, "PRESETS", {}), getattr(module, "TASKS", {})
     return [
         f"change any of these: saccade train {name} train.steps=500; or save this as my.toml: saccade train my.toml",
         f"most used: {' '.join(used)}",
+        *([f"tasks: task={' | '.join(tasks)}"] if tasks else []),
         *([f"presets: model.preset={' | '.join(presets)}"] if presets else []),
         f"exports (saccade export RUN DIR --format …): {'; '.join(exporting.report(settings))}",
     ]

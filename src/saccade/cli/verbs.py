@@ -52,9 +52,16 @@ def train(
     quiet: bool,
     yes: bool = False,
 ) -> None:
-    """Train, and say what to do next."""
+    """Train what a name stands for, and say what to do next."""
     use(data_dir)
     table, path = started(name, out, resume=resume, fresh=fresh)
+    train_in(path, table, words, resume=resume, fresh=fresh, machine=machine, quiet=quiet, yes=yes)
+
+
+def train_in(
+    path: Path, table: Table, words: Sequence[str], *, resume: bool, fresh: bool, machine: bool, quiet: bool, yes: bool
+) -> None:
+    """Train a run in this directory, and say what to do next."""
     settings, start = settled(table, words, path, resume=resume)
 
     def trained() -> Run:
