@@ -268,7 +268,7 @@ def test_loss_is_that_of_the_examples_one_by_one(monkeypatch: pytest.MonkeyPatch
         alone = [float(made(corpus.batch([i])).loss) for i in range(5)]
     for budget in (8000, 25):
         monkeypatch.setattr(Reader, "budget", budget)
-        total, tokens = task.loss(made, corpus, None)
+        total, tokens, _ = task.loss(made, corpus, None)
         assert total == pytest.approx(sum(alone), rel=1e-5)
         assert tokens == sum(len(one.target) + 1 for one in EXAMPLES)
         assert task.loss(made, corpus, [3, 1])[0] == pytest.approx(alone[1] + alone[3], rel=1e-5)

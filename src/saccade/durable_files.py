@@ -4,8 +4,10 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from saccade.errors import SaccadeError, UsageError
 from saccade.inputs import amount
@@ -90,6 +92,23 @@ def replace(path: Path, content: str | bytes, at: Hook = unseen) -> None:
         raise
     at(f"rename {path.name}")
     sync_directory(path.parent, at)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write piece by piece, which takes its place once all of it is on the disk; else nothing does."""
+    aside = unused(path.with_name(f".tmp-{path.name[:64]}"))
+    try:
+        with aside.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError as error:
+        raise unwritable(path, error, ELSEWHERE) from None
+    finally:
+        remove(aside)
+    sync_directory(path.parent)
 
 
 def write(path: Path, content: str | bytes, fix: str = ELSEWHERE) -> None:

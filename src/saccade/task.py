@@ -1,5 +1,6 @@
 """A task is a reader and a writer around a system: encoding, prediction, evaluation and looks, each in one pass."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -100,7 +101,7 @@ class Task:
     @classmethod
     def fit(cls, settings: Any, splits: Splits, start: "Task | None" = None) -> "Task":
         """Learn what reader and writer must from the training data; what those of `start` have learned is kept."""
-        kinds = Kinds.of(settings.system)
+        kinds = Kinds.of(settings.system, settings.task)
         for _, _, problem in kinds.unfit(splits):
             skip = ", or data.skip_bad=true" if hasattr(settings.data, "skip_bad") else ""
             raise DataError(f"{problem}{skip}")
@@ -126,7 +127,7 @@ class Task:
     @classmethod
     def load(cls, settings: Any, directory: Path) -> "Task":
         """Read it again."""
-        kinds = Kinds.of(settings.system)
+        kinds = Kinds.of(settings.system, settings.task)
         reader = kinds.reader.load(settings.reader, directory)
         return cls(reader, kinds.writer.load(settings.writer, directory, reader))
 
@@ -278,12 +279,12 @@ class Task:
             best |= {i: replace((row or empty)[0], example=examples[i]) for i, row in zip(indices, rows, strict=True)}
         return [best[i] for i in range(len(examples))]
 
-    def loss(self, model: Any, corpus: Corpus, indices: Sequence[int] | None) -> tuple[float, int]:
-        """The summed loss of these examples, or of all, and how many things they predict."""
+    def loss(self, model: Any, corpus: Corpus, indices: Sequence[int] | None) -> tuple[float, int, dict[str, float]]:
+        """The summed loss of these examples, or of all, how many things they predict, and the sums of other metrics."""
         lengths = corpus.lengths
         indices = range(len(lengths)) if indices is None else indices
         keys = lengths.reshape(len(lengths), -1).tolist()
-        total, count = 0.0, 0
+        total, count, metrics = 0.0, 0, defaultdict[str, float](float)
         device = next(model.parameters()).device
         model.eval()
         own = processes.share(sorted(indices, key=keys.__getitem__))
@@ -292,8 +293,11 @@ class Task:
                 output = model(corpus.batch(batch_indices).to(device))
             total += float(output.loss)
             count += int(output.count)
-        summed, counted = processes.total([total, count])
-        return summed, round(counted)
+            for name, value in output.metrics.items():
+                metrics[name] += float(value)
+        names = sorted({name for known in processes.everyone(list(metrics)) for name in known})
+        summed, counted, *others = processes.total([total, count, *(metrics[name] for name in names)])
+        return summed, round(counted), dict(zip(names, others, strict=True))
 
     def by_length(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[dict[str, float]]:
         """Scores of examples of about the same length: from, to, how many, scores."""
@@ -335,7 +339,7 @@ def _after(tick: Tick, before: int) -> Tick:
 
 @dataclass(frozen=True)
 class Kinds:
-    """The classes of a system's reader and writer."""
+    """The classes of reader and writer of a system, for one of its tasks."""
 
     reader: type[Reader]
     writer: type[Writer]
@@ -346,10 +350,10 @@ class Kinds:
         return self.writer.OWN or self.reader.OWN
 
     @classmethod
-    def of(cls, system: str) -> "Kinds":
+    def of(cls, system: str, task: str = "") -> "Kinds":
         """Those that the system names."""
-        module = systems.load(system)
-        return cls(readers.load(module.READS).Reader, writers.load(module.WRITES).Writer)
+        reader, writer = systems.sides(system, task)
+        return cls(readers.load(reader).Reader, writers.load(writer).Writer)
 
     def unfit(self, splits: Splits) -> Iterator[tuple[str, int, str]]:
         """The part and index of each example that cannot be learned from, and what is wrong with it."""

@@ -8,7 +8,10 @@ from difflib import get_close_matches
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 import saccade
 from saccade import config, data, systems
@@ -29,14 +32,14 @@ from saccade.training.config_history import CONFIG
 from saccade.training.fresh import holds_run, resumable, seat
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which, bases, require_same_files
-from saccade.training.settings import SECTIONS, START, Settings, base, resolve, start_of
+from saccade.training.settings import SECTIONS, START, TASK, Settings, base, resolve, start_of, task_of
 from saccade.training.starting import Start, beside, found
 from saccade.training.train import holds_run_already
 from saccade.training.train import train as train_run
 from saccade.training.train_config import Config as TrainConfig
 from saccade.view.shown import Shown
 from saccade.view.trace import Trace
-from saccade.writers import strided_windows
+from saccade.writers import strided_windows, vector
 from saccade.writers.text_stream import TextStream
 from saccade.writers.writer import Options, Prediction, with_alternatives
 
@@ -96,6 +99,11 @@ class TrainedModel:
     def system(self) -> str:
         """The name of its system."""
         return self.run.settings.system
+
+    @property
+    def kinds(self) -> Kinds:
+        """The classes of its reader and writer, known before it is loaded."""
+        return Kinds.of(self.system, self.run.settings.task)
 
     def __repr__(self) -> str:
         return f"<saccade {self.system} of {self.run.path}>"
@@ -228,6 +236,32 @@ class TrainedModel:
         options = self.options(to, stop=stop, slide=slide, **search)
         return self.task.stream(self.module, text, options, lambda: self.splits)
 
+    def vectors(
+        self, inputs: Iterable[Any], *, pool: Literal["mean", "first"] | None = None, normalized: bool | None = None
+    ) -> Iterator[NDArray[np.float32]]:
+        """A vector for each text, as they come; `pool` and `normalized` are else what the model says."""
+        if not hasattr(self.module, "states"):
+            raise UsageError(f"{self.run.path}: expected an encoder such as bert, got {self.system}; it makes no vectors")
+        own = self.run.settings.writer
+        known = own if isinstance(own, vector.Config) else vector.Config()
+        normalized = known.normalized if normalized is None else normalized
+        made = replace(known, pool=pool or known.pool, normalized=normalized)
+        task = Task(self.task.reader, vector.Writer(made))
+        rows = task.predict(self.module, inputs, Options(), lambda: self.splits)
+        for number, (example, (best, *_)) in enumerate(rows, 1):
+            if example is None or best.values is None:
+                raise InputError(number, DataError("expected a text, got an empty line; leave it out"))
+            yield best.values.astype(np.float32)
+
+    def embed(
+        self, inputs: Any, *, pool: Literal["mean", "first"] | None = None, normalized: bool | None = None
+    ) -> NDArray[np.float32]:
+        """The vector of a text, (D), or of several, (N, D): the mean of its tokens' states, or that of the first token."""
+        several, listed = _listed(inputs)
+        rows = np.stack(list(self.vectors(listed, pool=pool, normalized=normalized)))
+        found: NDArray[np.float32] = rows if several else rows[0]
+        return found
+
     def evaluate(
         self,
         data: Any = None,
@@ -290,7 +324,7 @@ class TrainedModel:
             raise UsageError("data: expected a run that reads files, got one that labels the nodes of its graph")
         module, how = data.dataset(self.run.settings.dataset), self.run.settings.data
         if not hasattr(module, "read"):
-            module = data.dataset(Kinds.of(self.system).own)
+            module = data.dataset(self.kinds.own)
             how = module.Config()
         if isinstance(source, str | Path):
             texts = isinstance(how, text_files.Config)
@@ -360,6 +394,7 @@ def train(
     fresh: bool = False,
     quiet: bool = False,
     start: str | Path | None = None,
+    task: str = "",
     **settings: Any,
 ) -> TrainedModel:
     """Train a recipe, a system, a TOML file or a run that was begun, and load it; the command line's words are keywords.
@@ -369,16 +404,16 @@ def train(
 
     A keyword is a section with a table of its keys, or a key of [train]. `data` is a file, a DataFrame, a datasets.Dataset,
     (text, label) pairs, or a table of the keys of [data], whose train, valid and test may be any of these. `start` is a
-    run, or a published directory, whose parameters and tokenizers the training begins with.
+    run, or a published directory, whose parameters and tokenizers the training begins with; `task` one of the system's.
     """
     table, place = started(str(name), None if out is None else Path(out), resume=resume, fresh=fresh)
     held: dict[str, str] = {}
     for key in {"text", "label", "group"} & settings.keys():
         raise UsageError(f"{key}: a column is named with the data; fix: data={{'train': …, {key!r}: {settings[key]!r}}}")
     if data is not None:
-        settings["data"], held = kept(data, Kinds.of(str(table.get("system"))).own)
+        settings["data"], held = kept(data, Kinds.of(str(table.get("system")), task or task_of(table)).own)
     words = [word for key, value in settings.items() for word in _words(key, value)]
-    words += [] if start is None else [f"{START}={start}"]
+    words += [f"{key}={value}" for key, value in ((START, start), (TASK, task)) if value]
     resolved, begun = settled(table, words, place, resume=resume, note=to_stderr if not quiet else unheard)
     run = train_run(place, resolved, watcher(quiet=quiet), resume=resume, fresh=fresh, held=held, start=begun)
     return TrainedModel(run)

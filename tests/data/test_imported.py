@@ -116,3 +116,11 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         path.write_text(json.dumps({**table, key: None}))
         with pytest.raises(DataError, match=r"tokenizer.json: not an imported tokenizer \(.*\); fix: "):
             load(path)
+
+
+def test_offsets_say_where_each_piece_stands_behind_a_language() -> None:
+    made = marian()
+    text = ">>fra<< a be"
+    places = made.offsets(text)
+    assert len(places) == len(made.encode(text))
+    assert [text[first:last].strip() for first, last in places] == [">>fra<<", "a", "be"]

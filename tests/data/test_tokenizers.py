@@ -12,7 +12,19 @@ import tokenizers as library
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from saccade.data.tokenizers import END, PAD, SPECIALS, START, UNKNOWN, Config, Kind, LearnedTokenizer, Vocabulary, train
+from saccade.data.tokenizers import (
+    END,
+    MASK,
+    PAD,
+    SPECIALS,
+    START,
+    UNKNOWN,
+    Config,
+    Kind,
+    LearnedTokenizer,
+    Vocabulary,
+    train,
+)
 from saccade.errors import DataError, SaccadeError, UsageError
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -331,3 +343,33 @@ def test_characters_are_encoded_without_the_library_which_is_slower() -> None:
     expected = [tokenizer._backend.encode(text).ids for text in many]
     tokenizer._backend = None  # type: ignore[assignment]
     assert tokenizer.encode_batch(many) == expected
+
+
+@pytest.mark.parametrize("kind", ["char", "word", "bpe"])
+def test_a_mask_stands_behind_the_special_tokens_and_no_text_becomes_one(kind: Kind, tmp_path: Path) -> None:
+    """Files without one are as they were; a text that names it is cut like any other."""
+    texts = ["red [MASK] fox", "<mask> [MASK] [MASK] fox"]
+    config = Config(kind=kind, size=300)
+    plain, made = train(texts, config), train(texts, config, masked=True)
+    assert plain.vocabulary.mask is None
+    assert (made.vocabulary.mask, made.tokens()[MASK]) == (MASK, "[MASK]")
+    assert MASK in made.vocabulary.banned
+    for text in texts:
+        assert MASK not in made.encode(text)
+        assert made.decode(made.encode(text)).replace(" ", "") == text.replace(" ", "")
+    made.save(tmp_path / "tokenizer.json")
+    again = LearnedTokenizer.load(tmp_path / "tokenizer.json")
+    assert again.vocabulary == made.vocabulary
+    assert again.encode(texts[1]) == made.encode(texts[1])
+    assert made.labels([MASK]) == ["[MASK]"]
+
+
+@pytest.mark.parametrize("kind", ["char", "word", "bpe"])
+def test_offsets_say_where_each_piece_stands(kind: Kind) -> None:
+    text = "Red <de_DE> foxes, don't run 16.95 é"
+    made = train([text], Config(kind=kind, size=300))
+    places = made.offsets(text)
+    assert len(places) == len(made.encode(text))
+    for (first, last), piece in zip(places, made.pieces(text), strict=True):
+        if "\\x" not in piece:  # half a letter
+            assert text[first:last] == piece

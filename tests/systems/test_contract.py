@@ -14,7 +14,16 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from saccade import config, readers, systems, writers
-from saccade.data.tensors import AspectInput, Batch, DocumentInput, TextInput, TextTarget, WordsInput
+from saccade.data.tensors import (
+    AspectInput,
+    Batch,
+    DocumentInput,
+    MaskedTarget,
+    PiecesInput,
+    TextInput,
+    TextTarget,
+    WordsInput,
+)
 from saccade.errors import UnknownName
 from saccade.task import Task
 from saccade.view.trace import check
@@ -34,9 +43,9 @@ LESS: dict[str, str] = {
     "se_resnet": "each channel has a gate of its own",
     "set_expansion": "a picture shows the first of all words",
 }
-PADDED = ("text", "words", "aspect", "document")  # readers that pad their inputs
+PADDED = ("text", "words", "aspect", "document", "pieces")  # readers that pad their inputs
 # Writers whose scores have a loss that only `forward` computes: of given texts, and of a margin.
-OWN_LOSS = ("text", "continuation", "item")
+OWN_LOSS = ("text", "continuation", "item", "masked")
 # Systems that read no more than they are made for, and why.
 FULL = {"gpt2": "no window of text is longer than its context"}
 # Systems that write labels, but of one pass, and why.
@@ -119,6 +128,7 @@ def test_its_count_is_what_was_predicted(name: str) -> None:
     for chosen in (one.rows, one.rows[1::2]):
         batch = one.batch(chosen)
         expected = int(batch.target.lengths.sum()) if isinstance(batch.target, TextTarget) else len(chosen)
+        expected = len(batch.target) if isinstance(batch.target, MaskedTarget) else expected
         assert int(one.model(batch).count) == expected
 
 
@@ -169,6 +179,8 @@ def _dirty(part: Any, garbage: int, more: int) -> Any:
     changed: dict[str, Any] = {"tokens": _filled(part.tokens, part.lengths, garbage, more)}
     if isinstance(part, WordsInput) and part.spelling is not None:
         changed["spelling"] = _filled(part.spelling, part.lengths, 1, more)
+    if isinstance(part, PiecesInput):
+        changed["segments"] = _filled(part.segments, part.lengths, 1, more)
     if isinstance(part, AspectInput):
         changed["aspect"] = _filled(part.aspect, part.aspect_lengths, garbage, more)
         changed["distance"] = _filled(part.distance, part.lengths, -1, more)

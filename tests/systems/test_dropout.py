@@ -56,6 +56,11 @@ SITES: dict[tuple[str, str], list[tuple[dict[str, Any], Count]]] = {
     # Drawn for each feature, by no module: the next tests tell.
     ("bag_of_words", "word_dropout"): [({}, 0), ({"features": "binary", "ngrams": 2}, 0)],
     ("bag_of_words", "dropout"): [({}, 1), ({"hidden_size": 5}, 2)],
+    # Vectors of tokens, and two parts of each layer; roberta's once more before the pooler, and before a label.
+    ("bert", "dropout"): [({}, 5), ({"num_layers": 1}, 3)],
+    ("bert", "attention_dropout"): [({}, 2), ({"num_layers": 1}, 1)],
+    ("roberta", "dropout"): [({}, 5), ({"num_layers": 1}, 3)],
+    ("roberta", "attention_dropout"): [({}, 2), ({"num_layers": 1}, 1)],
     # Vectors of words on both sides, the deep output, and between the reader's layers in each direction.
     ("bahdanau", "dropout"): [
         ({}, 3),

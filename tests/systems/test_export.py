@@ -5,9 +5,7 @@ import sys
 
 import pytest
 
-from saccade import systems
-
-from .traced import WAYS
+from .traced import WAYS, everything
 
 # Systems that cannot be traced, the word that torch says of it, and why.
 UNTRACED = {"han": ("data-dependent", "sentences of like length are read together: how many lengths there are is data")}
@@ -21,7 +19,7 @@ def traced() -> dict[tuple[str, str], str]:
     return {(name, way): found for name, way, found in (line.split("\t", 2) for line in lines)}
 
 
-@pytest.mark.parametrize("name", systems.names())
+@pytest.mark.parametrize("name", everything())
 @pytest.mark.parametrize("way", WAYS)
 def test_torch_traces_it(traced: dict[tuple[str, str], str], name: str, way: str) -> None:
     found = traced[name, way]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import config, systems
-from saccade.data.examples import Bag, Example, Node, Picture, Splits
+from saccade.data.examples import Bag, Example, Node, Pair, Picture, Splits
 from saccade.data.formats.graph_files import GraphData
 from saccade.data.formats.pickles import Csr
 from saccade.data.tensors import Batch
@@ -35,6 +35,14 @@ DOCUMENTS = [
     "Nobody knows why the red bird runs to the sun. It does.",
     "No.",
 ]
+PIECES = [
+    "red [MASK]",
+    Pair("the dog runs over a hill .", "it [MASK] fast . [MASK] it"),
+    "[MASK] sun",
+    "one bird sings [MASK]",
+    Pair("a red bird", "it runs to the [MASK] ."),
+]
+QUESTIONS = [Pair("who runs ?", text) for text in TEXTS]
 SETS = ["red green", "fox dog bird dog sun moon", "sun", "hill red moon", "bird fox"]
 
 
@@ -68,6 +76,7 @@ INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
     "words": lambda: TEXTS,
     "aspect": lambda: [f"{text} | {aspect}" for text, aspect in zip(TEXTS, ASPECTS, strict=True)],
     "document": lambda: DOCUMENTS,
+    "pieces": lambda: PIECES,
     "bag": bags,
     "set": lambda: SETS,
     "picture": pictures,
@@ -80,7 +89,13 @@ TARGETS: dict[str, list[str]] = {
     "item": [""] * COUNT,  # it is marked in the input
     "continuation": TEXTS,
     "word": ["moon", "red", "fox", "bird", "sun"],
+    "masked": TEXTS,
+    "tags": [" ".join("ab"[len(word) % 2] for word in text.split()) for text in TEXTS],
+    "span": ["red fox", "dog", "", "one bird", "the sun"],
+    "vector": [""] * COUNT,
 }
+# Inputs where a task needs others than its reader's.
+OF_TASKS: dict[str, Sequence[Any]] = {"tags": TEXTS, "span": QUESTIONS}
 PLAIN = {"metric": "exact_match", "label_smoothing": 0.0, "share_tokenizer": False}
 CHARACTERS: config.Table = {"tokens": {"kind": "char"}, "writer": PLAIN}
 WORDS: config.Table = {"reader": {"spelling": 0}, "writer": {"agreement": 0.0}}
@@ -99,6 +114,8 @@ GIVEN: dict[str, config.Table] = {
     "bag_of_words": {"writer": {"agreement": 0.0}},
     "attention_mil": {"model": {"hidden_sizes": (9, 7)}},
     "deep_sets": {"model": {"hidden_sizes": (9, 7)}},
+    "bert": {"model": {"num_heads": 4, "max_positions": 32}, "reader": {"max_length": 32}, "tokens": {"kind": "word"}},
+    "roberta": {"model": {"num_heads": 4, "max_positions": 32}, "reader": {"max_length": 14}, "tokens": {"kind": "word"}},
     "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
@@ -129,23 +146,24 @@ def examples(reads: str, writes: str) -> Splits:
     """Training examples of these kinds of input and target."""
     if reads == "node":
         return graph().splits()
-    pairs = enumerate(zip(INPUTS[reads](), TARGETS[writes], strict=True))
+    inputs = OF_TASKS[writes] if writes in OF_TASKS else INPUTS[reads]()
+    pairs = enumerate(zip(inputs, TARGETS[writes], strict=True))
     return Splits([Example(one, target, name=f"example {number}") for number, (one, target) in pairs], [], [])
 
 
 @cache
-def fitted(name: str) -> tuple[Settings, Task, Sequence[Example]]:
-    """The settings of a small model, its task, and the examples that this was fitted on."""
+def fitted(name: str, of: str = "") -> tuple[Settings, Task, Sequence[Example]]:
+    """The settings of a small model, its task, and the examples that this was fitted on; `of`: one of the system's tasks."""
     module, given = systems.load(name), GIVEN.get(name, {})
     model = config.plain(small(module.Config, **given.get("model", {})))
-    settings = resolve({"system": name, **given, "model": model})
-    splits = examples(module.READS, module.WRITES)
+    settings = resolve({"system": name, "task": of, **given, "model": model})
+    splits = examples(*systems.sides(name, of))
     return settings, Task.fit(settings, splits), splits.train
 
 
-def tiny(name: str, **changed: Any) -> Tiny:
+def tiny(name: str, of: str = "", **changed: Any) -> Tiny:
     """A small model, always the same, with parameters large enough that everything it reads makes a difference."""
-    settings, task, known = fitted(name)
+    settings, task, known = fitted(name, of)
     settings = dataclasses.replace(settings, model=dataclasses.replace(settings.model, **changed))
     torch.manual_seed(5)
     model = systems.load(name).Model(settings.model, **task.sizes())
@@ -160,7 +178,7 @@ def loudly(model: nn.Module, loud: float) -> nn.Module:
     return model
 
 
-def without_dropout(name: str) -> dict[str, float]:
+def without_dropout(name: str) -> dict[str, Any]:
     """Every dropout of a system's config, at 0."""
     return {field.name: 0.0 for field in dataclasses.fields(systems.load(name).Config) if "dropout" in field.name}
 

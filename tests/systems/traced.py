@@ -18,7 +18,7 @@ from saccade.attention import Graph
 from saccade.data.tensors import Batch
 
 from .samples import gradients
-from .tiny import Tiny, loss_of, output_of, tiny
+from .tiny import OF_TASKS, Tiny, loss_of, output_of, tiny
 
 SHORT = [0, 2]  # rows that are traced: a recurrence becomes as many parts of the graph as it has steps
 
@@ -89,10 +89,16 @@ if os.environ.get("SACCADE_LAWS") == "full":
     WAYS["compiled"] = compiled
 
 
+def everything() -> list[str]:
+    """All systems, and behind a slash their further tasks with other heads."""
+    several = [name for name in systems.names() if hasattr(systems.load(name), "TASKS")]
+    return [*systems.names(), *(f"{name}/{task}" for name in several for task in ("label", *OF_TASKS))]
+
+
 def tried(way: str, name: str) -> str:
     """Whether it worked, or why it did not."""
     try:
-        WAYS[way](tiny(name))
+        WAYS[way](tiny(*name.split("/")))
     except Exception as error:
         return f"{type(error).__name__}: {error}".replace("\n", " ")
     return "equal"
@@ -100,6 +106,6 @@ def tried(way: str, name: str) -> str:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    for name in sys.argv[1:] or systems.names():
+    for name in sys.argv[1:] or everything():
         for way in WAYS:
             print(name, way, tried(way, name), sep="\t", flush=True)

@@ -56,5 +56,5 @@ def test_a_text_that_is_shorter_than_its_context_is_told() -> None:
     settings = SimpleNamespace(train=SimpleNamespace(steps=1, epochs=0, warmup=0))
     splits = Splits([Example("", "abc")], [Example("", "d")], [])
     for tokens, count in ((16, 1), (17, 0)):
-        corpus = SimpleNamespace(tokens=range(tokens), context=16)
+        corpus = SimpleNamespace(tokens=range(tokens), context=16, limit="writer.context_length=16")
         assert len(list(data_notes(splits, settings, corpus, False))) == count

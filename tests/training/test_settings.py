@@ -58,7 +58,7 @@ def test_a_run_has_only_the_sections_of_its_parts(system: str) -> None:
         ("multi30k-de-en", "model.d_model=9", "model.d_model: no such key; did you mean model.hidden_size=9?"),
         ("multi30k-de-en", "model.n_heads=9", "model.n_heads: no such key; did you mean model.num_heads=9?"),
         ("dates", "train.stepz=9", "unknown key in [train] 'stepz'; did you mean 'steps'?"),
-        ("dates", "task.longest=9", "unknown section 'task'; "),
+        ("dates", "task.longest=9", "task.longest: no such key; expected task=NAME, such as task=label"),
         ("dates", "trian.steps=9", "unknown section 'trian'; did you mean 'train'?"),
         ("dates", "lr=1e-3", "lr: expected section.key=value; did you mean train.learning_rate=1e-3?"),
         ("dates", "learning-rate=1e-3", "learning-rate: expected section.key=value; did you mean train.learning_rate=1e-3?"),
@@ -119,7 +119,7 @@ def test_a_preset_stands_above_defaults_and_under_what_is_given() -> None:
 def test_every_system_and_its_presets_have_settings(system: str) -> None:
     """With nothing else said, and with early stopping or a learning rate that falls."""
     bare = resolve(base(system))
-    assert bare.train.schedule == "cosine" or bare.train.patience
+    assert bare.train.schedule in ("cosine", "linear") or bare.train.patience
     for name in getattr(systems.load(system), "PRESETS", {}):
         assert resolve(base(system), [f"model.preset={name}"]).model != bare.model
 
@@ -193,3 +193,46 @@ def test_a_key_of_another_way_to_search_is_refused() -> None:
 def test_what_may_be_meant_by_a_start_is_told(word: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         resolve(base("document_attention"), [word])
+
+
+# Systems with several tasks
+
+
+def test_a_task_chooses_reader_and_writer_and_is_written_only_if_it_is_not_the_first() -> None:
+    first, same = (resolve({"system": "bert"}, ["data.train=a.txt", *words]) for words in ([], ["task=masked"]))
+    assert first == same
+    assert first.task == ""
+    assert "task" not in first.table()
+    label = resolve({"system": "bert"}, ["task=label", "data.train=a.tsv", "writer.label_smoothing=0.1"])
+    assert label.table()["task"] == "label"
+    assert list(label.table())[:2] == ["system", "task"]
+    assert (label.dataset, label.writer.label_smoothing) == ("pair_files", 0.1)
+    assert resolve(label.table()) == label
+    assert resolve({**label.table(), "task": "tags", "writer": {}, "data": {}}).dataset == "tagged_files"
+
+
+@pytest.mark.parametrize(
+    ("table", "words", "told"),
+    [
+        ({"system": "bert"}, ["task=labels"], "unknown task of bert 'labels'; did you mean 'label'?"),
+        ({"system": "gpt2"}, ["task=label"], "task: gpt2 has one task only, got 'label'; leave it out"),
+        ({"system": "bert", "task": 3}, [], "task: expected the name of a task, got 3"),
+        ({"system": "bert"}, ["task=label", "writer.next_sentence=true"], "unknown key in [writer] 'next_sentence'"),
+        ({"system": "bert", "task": "span"}, ["data.pair=x"], "unknown key in [data] 'pair'"),
+    ],
+)
+def test_a_task_that_is_not_there_and_keys_of_another_are_refused(
+    table: dict[str, object], words: list[str], told: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        resolve(table, words)
+    assert str(refused.value).startswith(told)
+
+
+def test_what_begins_with_a_run_takes_its_sizes_and_how_it_reads() -> None:
+    before = resolve(
+        {"system": "bert"}, ["data.train=a.txt", "model.hidden_size=64", "reader.max_length=77", "tokens.size=999"]
+    )
+    after = resolve({"system": "bert"}, ["task=tags", "data.train=a.tsv", "start=runs/a"], before)
+    assert (after.model.hidden_size, after.reader.max_length) == (64, 77)
+    assert after.tokens == before.tokens

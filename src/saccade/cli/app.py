@@ -6,7 +6,7 @@ A command hands its options on by name (`call`), so a parameter here has the nam
 import importlib
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -118,6 +118,7 @@ def train(
     train.seed=1              another seed, another model
     model.dropout=0.2         model.hidden_size=256, model.num_layers=2
     tokens.kind=word          char, word or bpe, with tokens.size=8000
+    task=label                of systems with several, such as bert: label, tags, span
     start=runs/dates          begin with the parameters and tokens of a run
     train.freeze=embedding.*  parameters that stay as they are
     """
@@ -252,6 +253,57 @@ def perplexity(
 
 
 @app.command()
+def fill(
+    path: RunPath,
+    text: Annotated[str, Argument(help="A text with [MASK] (RoBERTa: <mask>) where tokens are missing", metavar="TEXT")],
+    n_best: Annotated[int, Option("--n-best", "-n", min=1, help="Tokens for each place, the likeliest first.")] = 5,
+    which: Which = None,
+    device: Device = "auto",
+    machine: Json = False,
+) -> None:
+    """Fill in what is missing: saccade fill runs/bert 'The cat [MASK] on the mat.'."""
+    call("encoding.fill", locals())
+
+
+@app.command()
+def embed(
+    path: RunPath,
+    file: File = "-",
+    out: Annotated[Path | None, Option("--out", "-o", help="Write them into *.npy or *.jsonl; else printed.")] = None,
+    pool: Annotated[
+        Literal["mean", "first"] | None, Option("--pool", help="Mean of all tokens, or the first; else the model's own.")
+    ] = None,
+    normalized: Annotated[
+        bool | None, Flag("--normalized/--no-normalized", help="Vectors of length 1; else the model's own.")
+    ] = None,
+    which: Which = None,
+    device: Device = "auto",
+    machine: Json = False,
+) -> None:
+    """Make a vector of each line: saccade embed all-MiniLM-L6-v2 texts.txt --out vectors.npy."""
+    call("encoding.embed", locals())
+
+
+@app.command()
+def finetune(
+    path: Annotated[Path, Argument(help="A run or a published model to begin with", metavar="MODEL")],
+    words: Words,
+    out: RunOut = None,
+    resume: Annotated[bool, Flag("--resume", help="Go on with the run in that directory.")] = False,
+    fresh: Fresh = False,
+    data_dir: DataDir = None,
+    machine: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model further, for a task: saccade finetune runs/bert task=label data.train=my.tsv.
+
+    As saccade train SYSTEM start=MODEL, where SYSTEM is that of the model. Tasks of encoders: label (texts and pairs), tags
+    (a label for each word), span (answers in a text), masked (more running text).
+    """
+    call("encoding.finetune", locals())
+
+
+@app.command()
 def compare(
     paths: Annotated[list[Path], Argument(help="Runs; the first is the one to beat", metavar="RUN RUN…")],
     out: Drawings,
@@ -354,7 +406,7 @@ def vectors(
 
 @app.command("import")
 def import_(
-    path: Annotated[Path, Argument(help="A directory in Hugging Face's layout: marian, gpt2", metavar="DIR")],
+    path: Annotated[Path, Argument(help="A directory in Hugging Face's layout: marian, gpt2, bert …", metavar="DIR")],
     out: Annotated[Path, Option("--out", "-o", help="Directory of the run.")],
     unsafe_bin: Annotated[
         bool, Flag("--unsafe-bin", help="Read pytorch_model.bin, a pickle, of which torch takes tensors alone.")
@@ -371,7 +423,7 @@ def import_(
 def export(
     path: RunPath,
     out: Annotated[Path, Argument(help="A new directory", metavar="DIR")],
-    kind: Annotated[str, Option("--format", help="marian or gpt2 (transformers), ct2 (CTranslate2), onnx.")],
+    kind: Annotated[str, Option("--format", help="marian, gpt2, bert, roberta (transformers), ct2 (CTranslate2), onnx.")],
     which: Which = None,
 ) -> None:
     """Write a run for another runtime: saccade export runs/multi30k-de-en fast --format ct2.

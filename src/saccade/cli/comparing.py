@@ -137,8 +137,8 @@ def _likelihood(models: Mapping[str, TrainedModel], metric: Metric, examples: Se
     for run, model in models.items():
         corpus = model.task.corpus(examples)
         pairs = [model.task.loss(model.module, corpus, [i]) for i in range(len(corpus.lengths))]
-        counts = np.array([count for _, count in pairs], np.float64)
-        values[run] = np.array([total / count for total, count in pairs])
+        counts = np.array([count for _, count, _ in pairs], np.float64)
+        values[run] = np.array([total / count for total, count, _ in pairs])
     if metric.name == "loss":
         return compare_values(values, samples, counts)
 

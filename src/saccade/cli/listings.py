@@ -89,10 +89,12 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
     for line in _heading(name, settings, table):
         print(f"# {line}")
     print(f'system = "{settings.system}"')
+    if settings.task:
+        print(f'task = "{settings.task}"')
     if settings.start:
         print(f"start = {configs.word(settings.start)}  # its parameters and tokens are what training begins with")
-    bare = resolve({"system": settings.system, "data": {"name": settings.dataset}}).table()
-    for section, kind in kinds(settings.system, settings.dataset).items():
+    bare = resolve({"system": settings.system, "task": settings.task, "data": {"name": settings.dataset}}).table()
+    for section, kind in kinds(settings.system, settings.dataset, settings.task).items():
         print(f"\n# {SECTIONS[section]}\n[{section}]")
         if section == "data":
             print(f'name = "{settings.dataset}"')
@@ -133,10 +135,12 @@ def _heading(name: str, settings: Any, table: Mapping[str, Any]) -> list[str]:
         for section, key in places
         if table.get(section, {}).get(key) and not _idle(settings, section, key)
     ]
-    presets = getattr(all_systems.load(settings.system), "PRESETS", {})
+    module = all_systems.load(settings.system)
+    presets, tasks = getattr(module, "PRESETS", {}), getattr(module, "TASKS", {})
     return [
         f"change any of these: saccade train {name} train.steps=500; or save this as my.toml: saccade train my.toml",
         f"most used: {' '.join(used)}",
+        *([f"tasks: task={' | '.join(tasks)}"] if tasks else []),
         *([f"presets: model.preset={' | '.join(presets)}"] if presets else []),
         f"exports (saccade export RUN DIR --format …): {'; '.join(exporting.report(settings))}",
     ]

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from saccade import inputs
 from saccade.cli import streams, verbs
 from saccade.errors import UsageError
-from saccade.task import WINDOW, Kinds
+from saccade.task import WINDOW
 from saccade.trained import TrainedModel
 
 CHUNK = 1 << 16
@@ -21,7 +21,7 @@ CHUNK = 1 << 16
 def _writer(path: Path, which: str | None = None, device: str = "auto") -> TrainedModel:
     """The model of a run, if it writes text."""
     model = verbs.opened_model(path, which, device)
-    if not Kinds.of(model.system).writer.SEARCHES:
+    if not model.kinds.writer.SEARCHES:
         fix = "use saccade predict and saccade evaluate"
         raise UsageError(f"{path}: expected a run that writes text, got {model.system}; {fix}")
     return model

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -54,11 +54,33 @@ def train(
     quiet: bool,
     yes: bool = False,
 ) -> None:
-    """Train, and say what to do next."""
+    """Train what a name stands for, and say what to do next."""
     use(data_dir)
+    train_in(
+        lambda: started(name, out, resume=resume, fresh=fresh),
+        words,
+        resume=resume,
+        fresh=fresh,
+        machine=machine,
+        quiet=quiet,
+        yes=yes,
+    )
+
+
+def train_in(
+    begun: Callable[[], tuple[Table, Path]],
+    words: Sequence[str],
+    *,
+    resume: bool,
+    fresh: bool,
+    machine: bool,
+    quiet: bool,
+    yes: bool,
+) -> None:
+    """Train what these settings and this directory say, and say what to do next."""
 
     def trained() -> Run:
-        table, path = started(name, out, resume=resume, fresh=fresh)
+        table, path = begun()
         note = unheard if processes.own() else to_stderr  # what the first tells is enough
         settings, start = settled(table, words, path, resume=resume, note=note)
         return train_run(path, settings, watcher(quiet=quiet, machine=machine), resume=resume, fresh=fresh, start=start)
@@ -68,12 +90,12 @@ def train(
     if not (quiet or machine or processes.own()):
         path = run.path
         print(f"done: {path} at step {run.checkpoints.steps()[-1]}")
-        typed = Kinds.of(run.settings.system).reader.TYPED
+        kinds = Kinds.of(run.settings.system, run.settings.task)
+        typed = kinds.reader.TYPED
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
             typed = typed.replace("test#", "valid#")
         look = [f"look {path} {typed} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
-        continues = Kinds.of(run.settings.system).writer.CONTINUES
-        write = f"generate {path} --prompt {typed}" if continues else f"predict {path} FILE"
+        write = f"generate {path} --prompt {typed}" if kinds.writer.CONTINUES else f"predict {path} FILE"
         for number, verb in enumerate((f"evaluate {path}", write, *look)):
             print(f"{'next:' if number == 0 else '':5} saccade {verb}")
 

@@ -64,6 +64,24 @@ class Picture:
         yield np.ascontiguousarray(self.pixels).tobytes()
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts that are read together: a premise and a hypothesis, a question and where its answer stands."""
+
+    first: str
+    second: str
+    start: int | None = None
+    """Where in the second the answer to the first begins, where that is known."""
+
+    def __str__(self) -> str:
+        return f"{self.first} ||| {self.second}"
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from."""
+        for text in (self.first, self.second, "" if self.start is None else str(self.start)):
+            yield text.encode("utf-8", "surrogatepass") + b"\0"
+
+
 class Node(int):
     """A node of the graph that a data set shares between its examples, by its number."""
 
@@ -74,7 +92,7 @@ class Node(int):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An input (text, bag, picture, node …) and its target; scores are also reported for each group."""
+    """An input (text, pair, bag, picture, node …) and its target; scores are also reported for each group."""
 
     input: Any
     target: str = ""

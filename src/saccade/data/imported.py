@@ -59,6 +59,12 @@ class ImportedTokenizer(TokenList):
         """The piece behind each id of `encode`, also where that is the unknown token."""
         return [self._label(piece) for piece in self._cut(text)]
 
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where in the text the piece behind each id of `encode` begins and ends."""
+        code = self._code(text)
+        own = self.backend.encode(text[len(code) :], add_special_tokens=False).offsets
+        return [*([(0, len(code))] if code else []), *((first + len(code), last + len(code)) for first, last in own)]
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text that these ids spell; padding, start and end are left out."""
         check_ids(ids, self.size)
@@ -88,9 +94,13 @@ class ImportedTokenizer(TokenList):
         path.write_text(self.text(), encoding="utf-8", newline="\n")
 
     def _cut(self, text: str) -> list[str]:
-        code = LANGUAGE.match(prepared(text)) if self.language_codes else None
-        rest = text[code.end() :] if code else text
-        return [*([code[0]] if code else []), *self.backend.encode(rest, add_special_tokens=False).tokens]
+        code = self._code(text)
+        return [*([code] if code else []), *self.backend.encode(text[len(code) :], add_special_tokens=False).tokens]
+
+    def _code(self, text: str) -> str:
+        """The token for a language that a text begins with, if it does."""
+        found = LANGUAGE.match(prepared(text)) if self.language_codes else None
+        return found[0] if found else ""
 
     def _id(self, piece: str) -> int:
         index = self._ids.get(piece, self.vocabulary.unknown)

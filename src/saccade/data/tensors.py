@@ -80,6 +80,33 @@ class AspectInput(WordsInput):
     distance: Int[Tensor, "B K"] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class PiecesInput(TextInput):
+    """Texts, or pairs of texts, between their special tokens. `segments`: 0 in the first text, 1 in the second; `rows` and
+    `places`: the tokens that are asked about, those to fill in or the first of each word; `texts`: what was read.
+
+    Shapes: segments (B, K), rows (N), places (N)
+    """
+
+    segments: Int[Tensor, "B K"]
+    rows: Int[Tensor, " N"]
+    places: Int[Tensor, " N"]
+    texts: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedInput(PiecesInput):
+    """The same with what tells where tokens stand. `words`: of the tokens that are asked about the number of their word;
+    `counts`: how many words each text has; `offsets`: where each token begins and ends in its own text, -1 of special ones.
+
+    Shapes: words (N), counts (B), offsets (B, K, 2)
+    """
+
+    words: Int[Tensor, " N"]
+    counts: Int[Tensor, " B"]
+    offsets: Int[Tensor, "B K 2"]
+
+
 @dataclass(frozen=True)
 class DocumentInput:
     """Documents, their sentences one below the other; `counts` says how many sentences each document has.
@@ -185,6 +212,45 @@ class NumberTarget:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+
+@dataclass(frozen=True)
+class MaskedTarget:
+    """The tokens behind those that are to be filled in, and of each example whether its second part is another text's.
+
+    Shapes: tokens (N), strangers (B)
+    """
+
+    tokens: Int[Tensor, " N"]
+    strangers: Int[Tensor, " B"] | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+@dataclass(frozen=True)
+class TagTarget:
+    """The label of each word.
+
+    Shapes: labels (B, W)
+    """
+
+    labels: Int[Tensor, "B W"]
+    label_smoothing: float = 0.0
+
+
+@dataclass(frozen=True)
+class SpanTarget:
+    """The first and the last token of each answer; both are 0 where there is none.
+
+    Shapes: first (B), last (B)
+    """
+
+    first: Int[Tensor, " B"]
+    last: Int[Tensor, " B"]
+
+    def __len__(self) -> int:
+        return len(self.first)
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int = 0) -> tuple[Tensor, Tensor]:

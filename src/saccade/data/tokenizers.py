@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -27,6 +27,9 @@ from saccade.errors import DataError, SaccadeError, UsageError
 # The layout of learned tokenizers; imported ones have that of their family.
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+# What follows them where a tokenizer has a token to fill in. No text is cut so: it is neither a character nor a word nor a
+# mark, and byte pairs come after all bytes.
+MASK, MASKED = 4, "[MASK]"
 MARK = re.compile(r"<(?!(?:pad|s|unk)>)[A-Za-z][A-Za-z0-9_-]*>")
 # do|n't, it|'s and 16.95 as the Penn Treebank cuts them, whether a space stands between or not; ’ is read as '
 WORD = r"\w+(?=(?i:n't)\b)|(?i:n't)\b|'(?i:s|m|d|ll|re|ve)\b|\d+(?:[.,]\d+)+|\w+|[^\w\s]"
@@ -107,6 +110,10 @@ class Tokenizer(Protocol):
         """The part of the text behind each id of `encode`, also where that is the unknown token."""
         ...
 
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where in the text the part behind each id of `encode` begins and ends."""
+        ...
+
     def labels(self, ids: Sequence[int]) -> list[str]:
         """Each id as text, special tokens by their name."""
         ...
@@ -126,9 +133,9 @@ def unknown_places(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     return [place for place, token in enumerate(ids) if unknown is not None and token == unknown]
 
 
-def learned_layout(size: int) -> Vocabulary:
-    """The vocabulary of a learned tokenizer."""
-    return Vocabulary(size=size, pad=PAD, start=START, end=END, unknown=UNKNOWN)
+def learned_layout(size: int, *, masked: bool = False) -> Vocabulary:
+    """The vocabulary of a learned tokenizer, with a token to fill in or without."""
+    return Vocabulary(size=size, pad=PAD, start=START, end=END, unknown=UNKNOWN, mask=MASK if masked else None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +147,7 @@ class Config:
     bpe: byte pairs; imported: those that came with published weights (`saccade import`), which are not learned here.
     Systems that label texts or read sets take word by default."""
     size: Positive = 8000
-    """Largest vocabulary, the four special tokens included; of bpe the size aimed at."""
+    """Largest vocabulary, special tokens included; of bpe the size aimed at."""
     min_count: Positive = 1
     """How often something must occur to be learned."""
     lower: bool = False
@@ -167,11 +174,12 @@ class _Read:
         return (prepared(text, self.lower) for text in followed(self.texts, "learning a tokenizer", 0))
 
 
-def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
-    """The tokenizer of these texts; the same texts give the same file, byte for byte."""
+def train(texts: Iterable[str], config: Config, *, masked: bool = False) -> "LearnedTokenizer":
+    """The tokenizer of these texts, perhaps with a token to fill in; the same texts give the same file, byte for byte."""
     if config.kind == "imported":
         raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
-    least = len(SPECIALS) + (BYTES if config.kind == "bpe" else 1)
+    specials = (*SPECIALS, MASKED) if masked else SPECIALS
+    least = len(specials) + (BYTES if config.kind == "bpe" else 1)
     if config.size < least:
         raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
     read = _Read(texts if isinstance(texts, TextParts | Sequence) else list(texts), config.lower)
@@ -179,9 +187,9 @@ def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
         count = sum(1 for _ in read)
         raise DataError(f"nothing to learn a tokenizer from: expected text, got {count} texts, all empty")
     if config.kind == "bpe":
-        vocabulary, merges = _learn_pairs(read, config)
+        vocabulary, merges = _learn_pairs(read, config, specials)
     else:
-        vocabulary, merges = _learn_pieces(read, config), []
+        vocabulary, merges = _learn_pieces(read, config, specials), []
     return LearnedTokenizer(_backend(config.kind, config.lower, vocabulary, merges), config.kind, config.lower)
 
 
@@ -222,7 +230,7 @@ def _counted_marks(texts: Iterable[str]) -> Counter[str]:
     return Counter(mark for text in texts if "<" in text for mark in MARK.findall(text))
 
 
-def _learn_pieces(texts: Iterable[str], config: Config) -> dict[str, int]:
+def _learn_pieces(texts: Iterable[str], config: Config, specials: Sequence[str]) -> dict[str, int]:
     """The vocabulary of characters or words."""
     marks = _counted_marks(texts)
     kept = set(_frequent(marks, config))
@@ -232,21 +240,23 @@ def _learn_pieces(texts: Iterable[str], config: Config) -> dict[str, int]:
         for part in _split(text, kept)[::2]:
             plain = part.replace(CURLED, STRAIGHT)
             counts.update(part if config.kind == "char" else [word for word, _ in words.pre_tokenize_str(plain)])
-    learned = _frequent(counts, config)[: config.size - len(SPECIALS)]
+    learned = _frequent(counts, config)[: config.size - len(specials)]
     if not learned:
         raise DataError(f"no {config.kind} occurs {config.min_count} times; fix: more text or a smaller min_count")
-    return {token: index for index, token in enumerate([*SPECIALS, *learned])}
+    return {token: index for index, token in enumerate([*specials, *learned])}
 
 
-def _learn_pairs(texts: Iterable[str], config: Config) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def _learn_pairs(
+    texts: Iterable[str], config: Config, specials: Sequence[str]
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """The vocabulary of byte pairs, special tokens and marks first, and the pairs that are merged, in their order."""
-    marks = _frequent(_counted_marks(texts), config)[: config.size - len(SPECIALS) - BYTES]
+    marks = _frequent(_counted_marks(texts), config)[: config.size - len(specials) - BYTES]
     learner = Backend(models.BPE())
     learner.pre_tokenizer = _pre_tokenizer("bpe")
     trainer = trainers.BpeTrainer(
         vocab_size=config.size,
         min_frequency=config.min_count,
-        special_tokens=[*SPECIALS, *marks],
+        special_tokens=[*specials, *marks],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -339,11 +349,12 @@ class LearnedTokenizer(TokenList):
         self._backend = backend
         vocabulary = backend.get_vocab()
         self._tokens = sorted(vocabulary, key=vocabulary.__getitem__)
-        self._ids = {token: index for index, token in enumerate(self._tokens) if index >= len(SPECIALS)}
+        self._specials = len(SPECIALS) + (self._tokens[MASK : MASK + 1] == [MASKED])
+        self._ids = {token: index for index, token in enumerate(self._tokens) if index >= self._specials}
         self._marks = {token for token in self._ids if MARK.fullmatch(token)}
         letters = letters_of_bytes() if kind == "bpe" else {}
         self._bytes = [
-            bytes(letters[letter] for letter in token) if letters and index >= len(SPECIALS) else token.encode()
+            bytes(letters[letter] for letter in token) if letters and index >= self._specials else token.encode()
             for index, token in enumerate(self._tokens)
         ]
 
@@ -355,7 +366,7 @@ class LearnedTokenizer(TokenList):
     @property
     def vocabulary(self) -> Vocabulary:
         """The number of ids, and those of the special tokens."""
-        return learned_layout(self.size)
+        return learned_layout(self.size, masked=self._specials > len(SPECIALS))
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; what was not learned is `UNKNOWN` (never with bpe, which knows every byte)."""
@@ -385,6 +396,14 @@ class LearnedTokenizer(TokenList):
             return list(self._characters(text))
         encoding = self._backend.encode(text)
         return self.labels(encoding.ids) if self.kind == "bpe" else [text[start:end] for start, end in encoding.offsets]
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where in the text the part behind each id of `encode` begins and ends."""
+        text = prepared(text, self.lower)
+        if self.kind != "char":
+            return self._backend.encode(text).offsets
+        ends = list(accumulate(map(len, self._characters(text))))
+        return list(zip([0, *ends], ends, strict=False))
 
     def labels(self, ids: Sequence[int]) -> list[str]:
         r"""Each id as text, special tokens by their name; of a character that bpe splits, the bytes: `\xe2`."""

@@ -53,7 +53,12 @@ METRICS = {
         Metric("instance_auc", "instance AUC"),
         Metric("mae", "mean absolute error", higher=False),
         Metric("loss", "loss", higher=False),
+        Metric("masked_loss", "masked loss", higher=False),
         Metric("perplexity", "perplexity", higher=False, digits=3),
+        _share("masked_accuracy", "masked accuracy"),
+        _share("next_sentence_accuracy", "next-sentence accuracy"),
+        _share("span_f1", "span F1"),
+        _share("answer_f1", "answer F1"),
         _share("calibration_error", "calibration error", higher=False),
     )
 }

@@ -69,6 +69,7 @@ def _settings(family: Family, model: PublishedModel) -> Settings:
     return resolve(
         {
             "system": family.SYSTEM,
+            "task": model.task_name,
             "model": plain(model.config),
             "tokens": {"kind": "imported", "size": max(sizes)},
             "reader": plain(model.task.reader.config),

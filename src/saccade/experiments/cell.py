@@ -59,12 +59,13 @@ class Cell:
     @property
     def parts(self) -> tuple[str, ...]:
         """What is scored beside all examples and their groups."""
-        return Kinds.of(self.settings.system).writer.parts
+        return Kinds.of(self.settings.system, self.settings.task).writer.parts
 
     def check_metric(self, metric: str) -> None:
         """Refuse what its scores will not have, and data that its system cannot read."""
         fitting(self.settings)
-        known = Kinds.of(self.settings.system).writer.metrics(self.settings.writer)
+        kinds = Kinds.of(self.settings.system, self.settings.task)
+        known = kinds.writer.metrics(self.settings.writer)
         if metric not in known:
             raise UnknownName("metric of the table", metric, known)
 

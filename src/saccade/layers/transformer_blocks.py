@@ -16,6 +16,7 @@ from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import MultiHeadAttention, StepOutput
 
 Norm = Literal["post", "pre"]
+EPS = 1e-5  # of layer norm, as torch has it
 
 
 class Residual(nn.Module):
@@ -24,10 +25,10 @@ class Residual(nn.Module):
     Shapes: (…, D) -> (…, D)
     """
 
-    def __init__(self, width: int, dropout: float, norm: Norm) -> None:
+    def __init__(self, width: int, dropout: float, norm: Norm, eps: float = EPS) -> None:
         super().__init__()
         self.place = norm
-        self.norm = nn.LayerNorm(width)
+        self.norm = nn.LayerNorm(width, eps)
         self.dropout = Dropout(dropout)
 
     def enter(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
@@ -94,10 +95,10 @@ class EncoderLayer(nn.Module):
 
     mixer: Mixer
 
-    def __init__(self, mixer: Mixer, network: FeedForward, width: int, dropout: float, norm: Norm) -> None:
+    def __init__(self, mixer: Mixer, network: FeedForward, width: int, dropout: float, norm: Norm, eps: float = EPS) -> None:
         super().__init__()
         self.mixer, self.network = mixer, network
-        self.mixed, self.worked = Residual(width, dropout, norm), Residual(width, dropout, norm)
+        self.mixed, self.worked = Residual(width, dropout, norm, eps), Residual(width, dropout, norm, eps)
 
     def forward(self, x: Float[Tensor, "B K D"], lengths: Tensor | None) -> Float[Tensor, "B K D"]:
         x = self.mixed.leave(x, self.mixer(self.mixed.enter(x), lengths))

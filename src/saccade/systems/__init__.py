@@ -1,6 +1,9 @@
 """One file per paper. A system's name is its module's name; its module holds `READS`, `WRITES`, `Config` and `Model`; and
 `attends(config)`, where not every config has attention.
 
+A system that is used for several tasks has `TASKS`: by their names the reader and writer of each, `READS` and `WRITES` among
+these; and `TASK_DEFAULTS`, what `DEFAULTS` are to these, for the others.
+
 Importing this package imports no system, and so no torch.
 """
 
@@ -10,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from saccade.errors import UnknownName
+from saccade.errors import UnknownName, UsageError
 
 _HERE = Path(__file__).parent
 
@@ -25,6 +28,26 @@ def load(name: str) -> ModuleType:
     if name not in names():
         raise UnknownName("system", name, names())
     return importlib.import_module(f"saccade.systems.{name}")
+
+
+def sides(name: str, task: str = "") -> tuple[str, str]:
+    """Its reader and its writer, for one of its tasks; without one those that it names itself."""
+    module = load(name)
+    known: dict[str, tuple[str, str]] = getattr(module, "TASKS", {})
+    if not task:
+        return module.READS, module.WRITES
+    if not known:
+        raise UsageError(f"task: {name} has one task only, got {task!r}; leave it out")
+    if task not in known:
+        raise UnknownName(f"task of {name}", task, known)
+    return known[task]
+
+
+def defaults(name: str, task: str = "") -> dict[str, Any]:
+    """What settings are where nothing else is said."""
+    module = load(name)
+    found: dict[str, Any] = module.TASK_DEFAULTS[task] if task else getattr(module, "DEFAULTS", {})
+    return found
 
 
 def attends(name: str, config: Any) -> bool:

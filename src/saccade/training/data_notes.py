@@ -15,7 +15,7 @@ def data_notes(splits: Splits, settings: Any, corpus: Any, labels: bool) -> Iter
     train, config = splits.train, settings.train
     if hasattr(corpus, "tokens"):
         if len(corpus.tokens) <= corpus.context:
-            yield f"the training text has {len(corpus.tokens)} tokens, no more than writer.context_length={corpus.context}"
+            yield f"the training text has {len(corpus.tokens)} tokens, no more than {corpus.limit}"
     elif len(train) < FEW:
         yield f"only {len(train)} training example{'s' * (len(train) > 1)}: expect a model that has learned them by heart"
     if not len(splits.valid):

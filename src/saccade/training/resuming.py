@@ -97,6 +97,7 @@ RULES: dict[str, tuple[Callable[[Resumption], bool], str]] = {
 # Of the other sections, why none of their keys may change; of data any may, if the examples are the same.
 SECTIONS = {
     "system": "its parameters were trained",
+    "task": "its parameters were trained for it",
     "start": "its parameters were trained from there",
     "model": "its parameters were trained as they are",
     "tokens": "the tokenizer was trained with it",

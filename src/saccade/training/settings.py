@@ -15,7 +15,8 @@ from saccade.task import Kinds
 from saccade.training import other_names
 from saccade.training.train_config import Config as TrainConfig
 
-START = "start"  # the key without a section: the run or published directory that training begins with
+# The keys without a section: the run or published directory that training begins with, and which task of a system it is.
+START, TASK = "start", "task"
 SECTIONS = ("model", "data", "tokens", "reader", "writer", "train", "search")
 
 
@@ -34,21 +35,25 @@ class Settings:
     search: SearchConfig | None = None
     start: str = ""
     """What it begins with: the directory of a run, or a published one; empty: nothing."""
+    task: str = ""
+    """Which of the system's tasks; empty: its first."""
 
     def table(self) -> Table:
         """All of it as it is written into the run."""
-        known = kinds(self.system, self.dataset)
+        known = kinds(self.system, self.dataset, self.task)
         sections = {name: config.plain(getattr(self, name)) for name in known}
         sections["data"] = {"name": self.dataset, **sections["data"]}
-        return {"system": self.system, **({START: self.start} if self.start else {}), **sections}
+        plain = {key: value for key, value in ((TASK, self.task), (START, self.start)) if value}
+        return {"system": self.system, **plain, **sections}
 
 
-def kinds(system: str, dataset: str) -> dict[str, type]:
+def kinds(system: str, dataset: str, task: str = "") -> dict[str, type]:
     """The config class of each section that the system, its reader and its writer have."""
-    module, both = systems.load(system), Kinds.of(system)
+    module, both = systems.load(system), Kinds.of(system, task)
+    read, written = systems.sides(system, task)
     tokens: dict[str, type] = {"tokens": tokenizers.Config} if both.reader.TOKENIZED or both.writer.TOKENIZED else {}
     search: dict[str, type] = {"search": SearchConfig} if both.writer.SEARCHES else {}
-    sections = {"reader": readers.load(module.READS).Config, "writer": writers.load(module.WRITES).Config}
+    sections = {"reader": readers.load(read).Config, "writer": writers.load(written).Config}
     return {
         "model": module.Config,
         "data": data.dataset(dataset).Config,
@@ -72,16 +77,30 @@ def base(name: str) -> Table:
 
 def start_of(table: Mapping[str, Any], words: Sequence[str] = ()) -> str:
     """What a table, or a word, says that training begins with; empty: nothing."""
-    said = [word.partition("=")[2].strip() for word in words if _is_start(word)]
-    start = said[-1] if said else table.get(START, "")
+    start = _said(START, table, words)
     if not isinstance(start, str):
         raise UsageError(f"start: expected the directory of a run, or a published one, got {start!r}")
     return start
 
 
-def _is_start(word: str) -> bool:
+def task_of(table: Mapping[str, Any], words: Sequence[str] = ()) -> str:
+    """Which of its system's tasks a table, or a word, says; empty: the first."""
+    system, task = table["system"], _said(TASK, table, words)
+    if not isinstance(task, str):
+        raise UsageError(f"task: expected the name of a task, got {task!r}")
+    return "" if systems.sides(system, task) == systems.sides(system) else task
+
+
+def _said(key: str, table: Mapping[str, Any], words: Sequence[str]) -> Any:
+    """What the last word says of a key without a section, else the table."""
+    said = [word.partition("=")[2].strip() for word in words if _plain_key(word) == key]
+    return said[-1] if said else table.get(key, "")
+
+
+def _plain_key(word: str) -> str:
+    """The key of a word that is none of a section; else nothing."""
     path, equals, _ = word.partition("=")
-    return bool(equals) and path.strip() == START
+    return path.strip() if equals and path.strip() in (START, TASK) else ""
 
 
 def resolve(table: Mapping[str, Any], words: Sequence[str] = (), begun: Settings | None = None) -> Settings:
@@ -92,28 +111,28 @@ def resolve(table: Mapping[str, Any], words: Sequence[str] = (), begun: Settings
         raise UsageError("expected sections such as [train] with keys of their own")
     if not isinstance(table.get("system"), str):
         raise UsageError(f'expected system = "NAME"; known: {", ".join(systems.names())}')
-    start = start_of(table, words)
-    words = [word for word in words if not _is_start(word)]
-    table = {key: value for key, value in table.items() if key != START}
-    _require_sections(table, words)
+    start, task = start_of(table, words), task_of(table, words)
+    words = [word for word in words if not _plain_key(word)]
+    table = {key: value for key, value in table.items() if key not in (START, TASK)}
+    _require_sections(table, words, task)
     over = config.words(words)
     texts = {path.strip(): value.strip() for path, _, value in (word.partition("=") for word in words)}
-    given, own = over.get("data", {}), Kinds.of(table["system"]).own
+    given, own = over.get("data", {}), Kinds.of(table["system"], task).own
     if {"train", "nodes"} & given.keys() and given.get("name", own) == own:
         # The user's own files take the place of the recipe's data, whatever keys that had.
         table = {**table, "data": {"name": own}}
     if begun is not None:
-        _require_unlearned(table["system"], over, begun, start)
-    made = replace(_settings(config.merged(table, over), texts, begun), start=start)
+        _require_unlearned(table["system"], task, over, begun, start)
+    made = replace(_settings(config.merged(table, over), task, texts, begun), start=start)
     made.train.heed(over.get("train", {}))
     if made.search is not None:
         made.search.heed(over.get("search", {}))
     return made
 
 
-def _require_sections(table: Mapping[str, Any], words: Sequence[str]) -> None:
+def _require_sections(table: Mapping[str, Any], words: Sequence[str], task: str) -> None:
     """Refuse sections that are unknown, and words without one, and say what may be meant."""
-    sections = ["system", START, *SECTIONS]
+    sections = ["system", TASK, START, *SECTIONS]
     for name in table:
         if name not in sections:
             raise UnknownName("section", name, sections)
@@ -124,22 +143,22 @@ def _require_sections(table: Mapping[str, Any], words: Sequence[str]) -> None:
             raise UsageError(f"{path}: no such key; expected start=RUN, such as start=runs/dates")
         if key == START and section in ("train", "model"):
             raise UsageError(f"{path}: no such key; did you mean {START}={value or 'RUN'}?")
+        if section == TASK:
+            raise UsageError(f"{path}: no such key; expected task=NAME, such as task=label")
         if not equals or (dot and section in sections):
             continue
         if not dot and difflib.get_close_matches(section, [START], 1, 0.75):
             raise UsageError(f"{path}: expected section.key=value; did you mean {START}={value}?")
         if not (dot and difflib.get_close_matches(section, sections)):
-            _suggest(path, "expected section.key=value", key or section, _possible(table), value, near=not dot)
+            _suggest(path, "expected section.key=value", key or section, _possible(table, task), value, near=not dot)
         if dot:
             raise UnknownName("section", section, sections)
 
 
-def _possible(table: Mapping[str, Any]) -> list[str]:
+def _possible(table: Mapping[str, Any], task: str) -> list[str]:
     """The keys that a run of this table has, or would have with the user's own files."""
-    own = Kinds.of(table["system"]).own
-    return [
-        key for dataset in (table.get("data", {}).get("name", own), own) for key in keys(kinds(table["system"], dataset))
-    ]
+    system, own = table["system"], Kinds.of(table["system"], task).own
+    return [key for dataset in (table.get("data", {}).get("name", own), own) for key in keys(kinds(system, dataset, task))]
 
 
 def _with_preset(system: str, table: Table) -> Table:
@@ -154,13 +173,14 @@ def _with_preset(system: str, table: Table) -> Table:
     return config.merged(presets[name], {**table, "model": {key: model[key] for key in model if key != "preset"}})
 
 
-def _inherited(system: str, begun: Settings) -> Table:
+def _inherited(system: str, task: str, begun: Settings) -> Table:
     """What a run that begins with another takes of its settings: keys of the model by their names, where both systems have
     them, and keys of a reader and a writer of the same kind, with how outputs are searched for."""
-    own, theirs = systems.load(system), systems.load(begun.system)
+    own = systems.load(system)
     taken = {"model": _common(own.Config, begun.model) if system != begun.system else config.plain(begun.model)}
-    for section, load, name in (("reader", readers.load, "READS"), ("writer", writers.load, "WRITES")):
-        kind, earlier = (load(getattr(module, name)).Config for module in (own, theirs))
+    names = zip(systems.sides(system, task), systems.sides(begun.system, begun.task), strict=True)
+    for section, load, both in zip(("reader", "writer"), (readers.load, writers.load), names, strict=True):
+        kind, earlier = (load(name).Config for name in both)
         if issubclass(kind, earlier) or issubclass(earlier, kind):
             taken[section] = _common(kind, getattr(begun, section))
     if "writer" in taken and begun.search is not None:
@@ -174,28 +194,28 @@ def _common(kind: type, earlier: Any) -> Table:
     return {key: value for key, value in config.plain(earlier).items() if key in own and own[key] == theirs[key]}
 
 
-def _learned(system: str, begun: Settings) -> dict[str, tuple[str, ...]]:
+def _learned(system: str, task: str, begun: Settings) -> dict[str, tuple[str, ...]]:
     """By section, the keys that decide nothing where reader and writer keep what those of an earlier run have learned."""
-    own, theirs = Kinds.of(system), Kinds.of(begun.system)
+    own, theirs = Kinds.of(system, task), Kinds.of(begun.system, begun.task)
     sides = {"reader": (own.reader, theirs.reader), "writer": (own.writer, theirs.writer)}
     agreeing = {name: mine for name, (mine, other) in sides.items() if mine.agrees(other)}
     tokens = any(side.TOKENIZED for side in agreeing.values()) and begun.tokens is not None
-    known = {name: {field.name for field in fields(kind)} for name, kind in kinds(system, own.own).items()}
+    known = {name: {field.name for field in fields(kind)} for name, kind in kinds(system, own.own, task).items()}
     learned = {name: tuple(key for key in side.LEARNED if key in known.get(name, ())) for name, side in agreeing.items()}
     return {**learned, "tokens": tuple(field.name for field in fields(tokenizers.Config))} if tokens else learned
 
 
-def _require_unlearned(system: str, over: Mapping[str, Any], begun: Settings, start: str) -> None:
+def _require_unlearned(system: str, task: str, over: Mapping[str, Any], begun: Settings, start: str) -> None:
     """Refuse words that decide what is learned where that comes from an earlier run."""
-    for section, names in _learned(system, begun).items():
+    for section, names in _learned(system, task, begun).items():
         for key in names:
             if key in over.get(section, {}):
                 raise UsageError(f"{section}.{key}: has no effect with start={start}, whose own is kept; leave it out")
 
 
-def _begun_with(system: str, table: Table, begun: Settings) -> Table:
+def _begun_with(system: str, task: str, table: Table, begun: Settings) -> Table:
     """The table without what is learned anew, and with the tokens of the earlier run, if those are kept."""
-    learned = _learned(system, begun)
+    learned = _learned(system, task, begun)
     kept = {
         section: {key: value for key, value in values.items() if key not in learned.get(section, ())}
         if isinstance(values, Mapping)
@@ -205,25 +225,25 @@ def _begun_with(system: str, table: Table, begun: Settings) -> Table:
     return {**kept, "tokens": config.plain(begun.tokens)} if "tokens" in learned else kept
 
 
-def _settings(table: Table, texts: Mapping[str, str], begun: Settings | None = None) -> Settings:
+def _settings(table: Table, task: str, texts: Mapping[str, str], begun: Settings | None = None) -> Settings:
     system = table["system"]
-    defaults, table = getattr(systems.load(system), "DEFAULTS", {}), _with_preset(system, table)
+    defaults, table = systems.defaults(system, task), _with_preset(system, table)
     if begun is not None:
-        defaults = config.merged(defaults, _inherited(system, begun))
+        defaults = config.merged(defaults, _inherited(system, task, begun))
     table = config.merged(defaults, table)
     if begun is not None:
-        table = _begun_with(system, table, begun)
+        table = _begun_with(system, task, table, begun)
     sections: dict[str, Table] = {name: dict(table.get(name, {})) for name in SECTIONS}
-    dataset = sections["data"].pop("name", Kinds.of(system).own)
+    dataset = sections["data"].pop("name", Kinds.of(system, task).own)
     if not isinstance(dataset, str):
         raise UsageError(f"data.name: expected a name, got {dataset!r}")
-    known = kinds(system, dataset)
+    known = kinds(system, dataset, task)
     for section in SECTIONS:
         for key in sections[section]:
             _require_known(system, section, key, known, texts)
     built: Table = {name: config.build(kind, sections[name], name) for name, kind in known.items()}
     built |= {name: config.Empty() for name in ("reader", "writer") if name not in built}
-    return Settings(system, dataset, **built)
+    return Settings(system, dataset, task=task, **built)
 
 
 def keys(known: Mapping[str, type]) -> list[str]:
@@ -260,7 +280,7 @@ def _suggest(path: str, what: str, name: str, every: Sequence[str], value: str |
 
 def fitting(settings: Settings) -> None:
     """Refuse data that the system cannot read, before any of it is loaded."""
-    both, dataset = Kinds.of(settings.system), data.dataset(settings.dataset)
+    both, dataset = Kinds.of(settings.system, settings.task), data.dataset(settings.dataset)
     wanted, got = (kind if isinstance(kind, tuple) else (kind,) for kind in (both.reader.INPUT, dataset.INPUT))
     if not {*wanted} & {*got}:
         others = [name for name in data.names() if name != both.own and {*wanted} & {*_types(name)}]

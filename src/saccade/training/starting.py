@@ -21,7 +21,13 @@ from saccade.errors import UsageError
 from saccade.task import Task
 from saccade.training.settings import Settings
 
-COUNTED = {"labels": "other labels", "source": "other tokens", "target": "other tokens", "ngrams": "other n-grams"}
+COUNTED = {
+    "labels": "other labels",
+    "tags": "other labels",
+    "source": "other tokens",
+    "target": "other tokens",
+    "ngrams": "other n-grams",
+}
 
 
 @dataclass(frozen=True)

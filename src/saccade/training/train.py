@@ -291,4 +291,5 @@ def _fitted(settings: Settings, splits: Splits, start: Start | None) -> Task:
         raise UsageError(f"start={settings.start}: only saccade train begins with another model; leave it out here")
     if len(splits.train) == 0:
         raise DataError("there is nothing to train on: the training data is empty")
-    return Task.fit(settings, fit_to_learn(Kinds.of(settings.system), splits, settings.data), start.task if start else None)
+    kinds = Kinds.of(settings.system, settings.task)
+    return Task.fit(settings, fit_to_learn(kinds, splits, settings.data), start.task if start else None)

@@ -40,6 +40,7 @@ class Windows:
         self.tokens, self.context = tokens, context
         starts = np.arange(0, max(len(tokens) - 1, 1), context)
         self.lengths = np.minimum(context, len(tokens) - 1 - starts)
+        self.limit = f"writer.context_length={context}"
         self.inputs = self.targets = None
 
     def batch(self, indices: Any) -> Batch:
@@ -186,7 +187,7 @@ class Writer(ReaderTokens, text.Writer):
     def score(
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
     ) -> dict[str, dict[str, float]]:
-        total, tokens = loss(None)
+        total, tokens, _ = loss(None)
         return {"all": {"examples": len(examples), "loss": total / tokens, "perplexity": perplexity(total / tokens)}}
 
     def choose_by(self) -> Sequence[str]:

@@ -60,7 +60,7 @@ class Writer(writer.Writer):
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
     ) -> dict[str, dict[str, float]]:
         truth = np.array([_marked(example) for example in examples], dtype=np.int64)
-        total, count = loss(range(len(examples)))
+        total, count, _ = loss(range(len(examples)))
         values = [one.values for one in predictions if one.values is not None]
         return {"all": {**choice_scores(truth, values), "loss": total / max(1, count)}}
 

@@ -265,7 +265,7 @@ class Writer(writer.Writer):
         groups = [example.group for example in examples]
         # Every group's own loss is computed alone, so that it does not depend on the others, and added up.
         own = {name: [i for i, group in enumerate(groups) if group == name] for name in groups_of(examples)}
-        losses = {name: loss(indices) for name, indices in own.items()}
+        losses = {name: loss(indices)[:2] for name, indices in own.items()}
         losses["all"] = (sum(total for total, _ in losses.values()), sum(count for _, count in losses.values()))
         return {
             name: {

@@ -23,7 +23,8 @@ from saccade.view.trace import Axis, Look
 from saccade.writers.text_stream import Ended, TextStream
 
 Floats = NDArray[np.float64]
-Loss = Callable[[Sequence[int] | None], tuple[float, int]]  # of some examples, or all: the summed loss and the count
+# Of some examples, or all: the summed loss, the count, and sums of other metrics.
+Loss = Callable[[Sequence[int] | None], tuple[float, int, Mapping[str, float]]]
 
 
 @dataclass(frozen=True)

@@ -80,14 +80,21 @@ class Table:
         """The file and line of a row."""
         return f"{self.name}: {self.unit} {row.number}" if self.unit else f"{self.name}:{row.number}"
 
-    def chosen(self, given: Mapping[str, str], wanted: Sequence[str], *, rename: bool = False) -> dict[str, str]:
-        """The column of each key (text, label): the one that the user names, or the only one with a known name.
+    def chosen(
+        self,
+        given: Mapping[str, str],
+        wanted: Sequence[str],
+        *,
+        rename: bool = False,
+        names: Mapping[str, Sequence[str]] = NAMES,
+    ) -> dict[str, str]:
+        """The column of each key (text, label): the one that the user names, or the only one with a known name of `names`.
 
         `rename`: whether all that a user can do about a wrong name is to change it in the file.
         """
         column_of: dict[str, str] = {}
         for key, name in {key: name * self.named for key, name in given.items()}.items():
-            known = [own for own in self.columns if (own == name if name else own.strip().lower() in NAMES[key])]
+            known = [own for own in self.columns if (own == name if name else own.strip().lower() in names[key])]
             if len(known) == 1:
                 column_of[key] = known[0]
             elif known and name:
@@ -96,7 +103,7 @@ class Table:
         named = [key for key, name in given.items() if name and self.named and key not in column_of]
         if missing or named:
             keys = {key: name for key, name in given.items() if key in (*missing, *named)}
-            near = {key: self._guess(key, name, column_of) for key, name in keys.items()}
+            near = {key: self._guess(key, (name, *names[key]), column_of) for key, name in keys.items()}
             fix = " ".join(f"data.{key}={own}" for key, own in near.items())
             if rename:
                 fix = f"rename {' and '.join(f'{own!r} to {keys[key] or key!r}' for key, own in near.items())}"
@@ -107,10 +114,10 @@ class Table:
             raise DataError(f"{self.name}: expected {expected}, columns are {columns}; {'' if rename else 'say '}{fix}")
         return column_of
 
-    def _guess(self, key: str, name: str, taken: Mapping[str, str]) -> str:
+    def _guess(self, key: str, names: Sequence[str], taken: Mapping[str, str]) -> str:
         """The column that may have been meant: of a like name, the longest texts, or the fewest different values."""
         left = [own for own in self.columns if own not in taken.values()] or list(self.columns)
-        for like in (name, *NAMES[key]):
+        for like in names:
             if like and (near := difflib.get_close_matches(like, left, n=1, cutoff=0.75)):
                 return near[0]
         rows = [row.cells for row in islice(self.rows, LOOKED_AT) if not isinstance(row.cells, BadRow)]

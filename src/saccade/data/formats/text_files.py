@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.config import Count, Share
-from saccade.data.examples import Example, Splits
+from saccade.data.examples import Example, Pair, Splits
 from saccade.data.formats import own_files, tables
 from saccade.data.formats.own_files import OwnFiles, suffix
 from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, held_table, read_table
@@ -40,6 +40,7 @@ FORMATS = (
 
 Place = tuple[tuple[str, ...], int]  # the files of an example, and the line; 0: all of the file
 Parsed = Iterable[tuple[Place, Callable[[], Example]]]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +105,9 @@ def examples(spec: str, config: Config, report: Callable[[str], None] = to_stder
 def _examples(spec: str, config: Config, report: Callable[[str], None]) -> Iterator[Example]:
     paths = _paths(spec)
     if len(paths) == 1 and os.path.isdir(paths[0]) and suffix(paths[0]) not in (*TSV, *tables.SUFFIXES):
-        return _checked(spec, _in_folders(paths[0]), config, report)
+        return checked(spec, _in_folders(paths[0]), config, report)
     if len(paths) == 2:
-        return _checked(spec, _parallel(paths), config, report)
+        return checked(spec, _parallel(paths), config, report)
     if suffix(paths[0]) in tables.SUFFIXES:
         return _of_table(read_table(paths[0], FORMATS), config, report)
     if suffix(paths[0]) in TSV or not os.path.exists(paths[0]):
@@ -167,10 +168,14 @@ def _of_table(table: Table, config: Config, report: Callable[[str], None], *, re
             as_text(group, columns.get("group", ""), label=True),
         )
 
-    rows = (
+    return checked(table.name, parsed(table, parse), config, report)
+
+
+def parsed(table: Table, parse: Callable[[TableRow], Example]) -> Parsed:
+    """The rows of a table with their places, each as what makes an example of it."""
+    return (
         (((table.where(row),), 0) if table.unit else ((table.name,), row.number), partial(parse, row)) for row in table.rows
     )
-    return _checked(table.name, rows, config, report)
 
 
 def inputs_of(path: str, text: str = "") -> list[str] | None:
@@ -193,7 +198,7 @@ def texts_of(table: Table, text: str = "", *, rename: bool = False) -> list[str]
     return texts
 
 
-def _checked(spec: str, rows: Parsed, config: Config, report: Callable[[str], None]) -> Iterator[Example]:
+def checked(spec: str, rows: Parsed, config: Config, report: Report) -> Iterator[Example]:
     """The examples of these rows, each with where it was read; the first bad one is an error, or all are skipped."""
     good = skipped = 0
     bad: list[str] = []
@@ -242,7 +247,7 @@ def _tsv(spec: str, path: Path, config: Config, report: Callable[[str], None]) -
     if first is None:
         raise DataError(f"{spec}: expected examples, got a header only")
     numbered = enumerate(chain([first], lines), 1 + headed)
-    return _checked(
+    return checked(
         spec, ((((str(path),), number), partial(_from_columns, line)) for number, line in numbered), config, report
     )
 
@@ -321,10 +326,13 @@ def _from_columns(line: bytes) -> Example:
 
 def _within(pair: Example, config: Config) -> Example:
     """The pair if its texts are neither empty nor too long."""
-    for side, text in enumerate((pair.input, pair.target)):
+    texts, names = (pair.input, pair.target), SIDES
+    if isinstance(pair.input, Pair):
+        texts, names = (pair.input.first, pair.input.second), ("first text", "second text")
+    for side, (text, name) in enumerate(zip(texts, names, strict=True)):
         if not text or text.isspace():
-            raise BadRow(f"expected a {SIDES[side]}, got {'blank' if text else 'empty'} text", side=side)
+            raise BadRow(f"expected a {name}, got {'blank' if text else 'empty'} text", side=side)
         if config.max_length and len(text) > config.max_length:
-            limit = f"expected a {SIDES[side]} of at most {config.max_length} characters (data.max_length)"
+            limit = f"expected a {name} of at most {config.max_length} characters (data.max_length)"
             raise BadRow(f"{limit}, got {len(text)}", "shorten it", side)
     return pair

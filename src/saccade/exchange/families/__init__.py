@@ -47,6 +47,8 @@ class PublishedModel:
     task: Task
     search: Mapping[str, Any]
     files: Sequence[Path] = ()
+    task_name: str = ""
+    "Which of its system's tasks its head is for; empty: the first."
 
 
 class Family(Protocol):
