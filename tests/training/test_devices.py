@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from saccade.errors import UsageError
-from saccade.training.devices import ACCELERATORS, device_named
+from saccade.training.devices import ACCELERATORS, device_named, require_compiler
 
 
 def test_the_cpu_is_there() -> None:
@@ -43,3 +43,12 @@ def test_the_list_names_the_accelerators_of_the_machine(monkeypatch: pytest.Monk
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with pytest.raises(UsageError, match=r"^device: expected one of auto, cpu, cuda.*, got 'gpu'$"):
         device_named("gpu")
+
+
+def test_compiling_for_a_cpu_needs_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(UsageError, match=r"train\.compile: expected a C\+\+ compiler, got none called no-such-compiler; "):
+        require_compiler(torch.device("cpu"))
+    require_compiler(torch.device("cuda"))
+    monkeypatch.setenv("CXX", "sh")
+    require_compiler(torch.device("cpu"))

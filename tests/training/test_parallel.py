@@ -1,6 +1,8 @@
 """Several processes make the steps that one makes: DDP, FSDP2 and tensor parallelism, with real processes."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from saccade.training.train import train
 from saccade.training.train_config import Config
 from tests.systems import samples
 from tests.training import small
-from tests.training.many import killed, losses, trained
+from tests.training.many import ENDS, environment, killed, losses, trained
 from tests.training.runs import contents, tiny_transformer
 
 STEPS = {"steps": 20, "valid_every": 10, "save_every": 10, "learning_rate": 1e-3, "log_every": 1}
@@ -287,3 +289,26 @@ def test_each_process_draws_its_own_dropout(monkeypatch: pytest.MonkeyPatch) -> 
     assert apart[0] == torch.rand(4, generator=torch.Generator().manual_seed(3)).tolist()  # as alone
     split = [drawn(rank, Layout(2, 2)) for rank in range(4)]
     assert split[0] == split[1] != split[2] == split[3]
+
+
+@pytest.mark.long
+def test_a_compiled_model_makes_the_same_steps_and_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.training.compiled", str(tmp_path)]
+    subprocess.run(command, env=environment(), check=True, timeout=ENDS)
+    assert losses(tmp_path / "compiled") == pytest.approx(losses(tmp_path / "plain"), rel=1e-5)
+    assert contents(tmp_path / "again") == contents(tmp_path / "compiled")
+
+
+def test_a_model_is_compiled_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def compiled(model: nn.Module, **options: Any) -> nn.Module:
+        given.append(options)
+        return model
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    model = samples.model("transformer")
+    assert Parallel(model, Config(compile=True)).forward is model
+    assert given == [{"dynamic": True}]
+    Parallel(model, Config())
+    assert len(given) == 1

@@ -1,5 +1,9 @@
 """Which device to compute on, by its name."""
 
+import os
+import shutil
+import sys
+
 import torch
 
 from saccade import processes
@@ -15,6 +19,14 @@ def device_named(name: str) -> torch.device:
         device = torch.device(device.type, processes.local())  # each process of a machine has an accelerator of its own
         torch.accelerator.set_device_index(device.index)
     return device
+
+
+def require_compiler(device: torch.device) -> None:
+    """Refuse to compile for a CPU where torch.compile would not find the C++ compiler that it calls."""
+    wanted = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if device.type == "cpu" and not shutil.which(wanted):
+        what = f"train.compile: expected a C++ compiler, got none called {wanted}"
+        raise UsageError(f"{what}; install one, name it in the variable CXX, or leave train.compile out")
 
 
 def _named(name: str) -> torch.device:

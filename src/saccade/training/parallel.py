@@ -23,6 +23,7 @@ from saccade.errors import UsageError
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import MultiHeadAttention
 from saccade.systems.system import Output
+from saccade.training.devices import require_compiler
 from saccade.training.memory import seed_all
 from saccade.training.split_tensors import full, local
 from saccade.training.train_config import Config
@@ -71,6 +72,7 @@ class Parallel:
             recompute(model)
         self.forward: Any = self._spread(model, config)
         if config.compile:
+            require_compiler(self.device)
             self.forward = torch.compile(self.forward, dynamic=True)
 
     @property
