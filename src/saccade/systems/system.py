@@ -28,7 +28,7 @@ PAIRS: dict[str, dict[str, Any]] = {
     "tokens": {"kind": "bpe", "size": 2000},
     "model": {"dropout": 0.3},
     "writer": {"share_tokenizer": True, "metric": "bleu", "label_smoothing": 0.1},
-    "train": cosine(4000, 2e-3, every=200, patience=5) | {"batch_tokens": 1024, "warmup": 100},
+    "train": cosine(4000, 2e-3, every=200, patience=12) | {"batch_tokens": 1024, "warmup": 100},
 }
 # The same for systems that read words and write a label.
 WORDS: dict[str, dict[str, Any]] = {
