@@ -21,6 +21,7 @@ WORDS = Vocabulary(size=20, pad=0, start=1, end=2, unknown=3)
 # What a model is made for, by the names of its arguments.
 SIZES = {
     "source": WORDS,
+    "context_length": 256,
     "target": WORDS,
     "labels": 3,
     "features": 20,
