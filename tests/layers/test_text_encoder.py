@@ -11,8 +11,7 @@ WIDTH, HEADS, HIDDEN, EPS = 12, 3, 20, 1e-3
 
 
 def test_it_is_torchs_layers_behind_the_sum_of_three_embeddings() -> None:
-    sizes = {"layers": 2, "heads": HEADS, "hidden": HIDDEN, "max_positions": 9, "first": 2}
-    own = TextEncoder(30, WIDTH, **sizes, eps=EPS).eval()
+    own = TextEncoder(30, WIDTH, layers=2, heads=HEADS, hidden=HIDDEN, max_positions=9, first=2, eps=EPS).eval()
     tokens, lengths = torch.randint(0, 30, (2, 7)), torch.tensor([7, 4])
     segments = (torch.arange(7) > 2).long().expand(2, 7)
     x = own.embedding(tokens) + own.positions.table[2:9] + own.segment_embedding(segments)

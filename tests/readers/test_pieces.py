@@ -1,4 +1,4 @@
-"""Texts and pairs between special tokens: where these stand, what is cut, how a person types a pair, and what is filled in."""
+"""Texts and pairs between special tokens: where these stand, what is cut, how a pair is typed, and what is filled in."""
 
 from typing import Any
 

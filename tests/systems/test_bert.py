@@ -13,6 +13,7 @@ from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
 from saccade.systems import bert
 from saccade.systems.bert import PRESETS, Config, Model
+from saccade.trained import TrainedModel
 
 from .tiny import tiny, without_dropout
 
@@ -92,7 +93,7 @@ def test_segments_and_positions_make_a_difference() -> None:
     assert (one.model.logits(batch) - one.model.logits(moved)).abs().max() > 1e-3
 
 
-def run(path: Path, steps: int, *, resume: bool = False, name: str = "bert", **settings: Any) -> saccade.TrainedModel:
+def run(path: Path, steps: int, *, resume: bool = False, name: str = "bert", **settings: Any) -> TrainedModel:
     """A small run on running text."""
     small = {"hidden_size": 8, "num_layers": 1, "num_heads": 2, "intermediate_size": 8}
     given: dict[str, Any] = {"steps": steps, "threads": 1, "batch_size": 4, "schedule": "constant", "warmup": 0}

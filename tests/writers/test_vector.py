@@ -23,8 +23,9 @@ def test_a_vector_is_made_of_the_states_that_are_no_padding(pool: str, normalize
             states = one.model.states(batch)[0].double().numpy()
         wanted = states.mean(0) if pool == "mean" else states[0]
         wanted = wanted / np.linalg.norm(wanted) if normalized else wanted
+        assert best.values is not None
         np.testing.assert_allclose(best.values, wanted, atol=1e-5)
-        assert best.text.split()[0] == f"{best.values[0]:.6g}"  # type: ignore[index]
+        assert best.text.split()[0] == f"{best.values[0]:.6g}"
 
 
 def test_it_has_no_head_no_training_and_no_scores() -> None:
