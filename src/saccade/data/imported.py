@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 
 from tokenizers import decoders
@@ -46,6 +47,15 @@ class ImportedTokenizer(TokenList):
         self._unwritten = {vocabulary.pad, vocabulary.start, vocabulary.end}
         self._ids = {token: index for index, token in enumerate(tokens) if index not in self._unwritten}
         self._letters = letters_of_bytes() if isinstance(backend.decoder, decoders.ByteLevel) else {}
+
+    @cached_property
+    def cuttable(self) -> bool:
+        """Whether ids stay the same where a text is cut after a newline: where it is read as GPT-2 reads it."""
+        table = json.loads(self.backend.to_str())
+        cut = table["pre_tokenizer"] or {}
+        plain = cut.get("type") == "ByteLevel" and cut["use_regex"] and not cut["add_prefix_space"]
+        greedy = any(added["lstrip"] or added["rstrip"] for added in table["added_tokens"])
+        return plain and table["normalizer"] is None and not greedy and not self.language_codes
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without start or end."""

@@ -87,6 +87,11 @@ class Tokenizer(Protocol):
         """The marks such as `<de_DE>` that are one token each, without their brackets."""
         ...
 
+    @property
+    def cuttable(self) -> bool:
+        """Whether the ids of a text are those of its pieces, where it is cut after a newline between two other letters."""
+        ...
+
     def tokens(self) -> list[str]:
         """The tokens by their ids, as the file spells them."""
         ...
@@ -333,6 +338,8 @@ class TokenList:
 
 class LearnedTokenizer(TokenList):
     """Texts as ids and back. `encode` adds no `START` or `END`; `decode` leaves out these and `PAD`."""
+
+    cuttable = True
 
     def __init__(self, backend: Backend, kind: Kind, lower: bool) -> None:
         self.kind, self.lower = kind, lower
