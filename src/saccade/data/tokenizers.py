@@ -12,8 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -21,7 +20,8 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from saccade.config import Positive
-from saccade.data.stored.preparations import followed
+from saccade.data.stored import preparations
+from saccade.data.stored.text_parts import TextParts, are_stored, name_of_learned
 from saccade.errors import DataError, SaccadeError, UsageError
 
 # The layout of learned tokenizers; imported ones have that of their family.
@@ -32,6 +32,8 @@ MARK = re.compile(r"<(?!(?:pad|s|unk)>)[A-Za-z][A-Za-z0-9_-]*>")
 WORD = r"\w+(?=(?i:n't)\b)|(?i:n't)\b|'(?i:s|m|d|ll|re|ve)\b|\d+(?:[.,]\d+)+|\w+|[^\w\s]"
 CURLED, STRAIGHT = "’", "'"
 BYTES = 256
+FILE = "tokenizer.json"
+LAYOUT = 1  # of what is learned; another number has all stored texts learned from anew
 TOGETHER = 2000  # texts that are encoded at once
 
 Kind = Literal["char", "word", "bpe"]
@@ -152,16 +154,6 @@ class Config:
     """Whether texts are turned to lower case first."""
 
 
-class TextParts:
-    """Texts of several sources, one after the other, read anew each time."""
-
-    def __init__(self, *parts: Iterable[str]) -> None:
-        self.parts = parts
-
-    def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(self.parts)
-
-
 class _Read:
     """Texts as a tokenizer reads them, of which the listener is told."""
 
@@ -169,16 +161,24 @@ class _Read:
         self.texts, self.lower = texts, lower
 
     def __iter__(self) -> Iterator[str]:
-        return (prepared(text, self.lower) for text in followed(self.texts, "learning a tokenizer", 0))
+        return (prepared(text, self.lower) for text in preparations.followed(self.texts, "learning a tokenizer", 0))
 
 
 def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
-    """The tokenizer of these texts; the same texts give the same file, byte for byte."""
+    """The tokenizer of these texts; the same texts give the same file, byte for byte. Of stored texts it is learned once."""
     if config.kind == "imported":
         raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
     least = len(SPECIALS) + (BYTES if config.kind == "bpe" else 1)
     if config.size < least:
         raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
+    if not are_stored(texts):
+        return _learned_from(texts, config)
+    name = name_of_learned(texts, LAYOUT, asdict(config), tokenizers.__version__)
+    folder = preparations.prepared(name, lambda folder: _learned_from(texts, config).save(folder / FILE))
+    return LearnedTokenizer.load(folder / FILE)
+
+
+def _learned_from(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
     read = _Read(texts if isinstance(texts, TextParts | Sequence) else list(texts), config.lower)
     if not any(read):
         count = sum(1 for _ in read)

@@ -12,8 +12,9 @@ from saccade.data import tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Bag, Example, Splits, inputs_of
 from saccade.data.formats import bag_files, text_files
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.tensors import BagInput
-from saccade.data.tokenizers import LearnedTokenizer, TextParts, unknown_places
+from saccade.data.tokenizers import LearnedTokenizer, unknown_places
 from saccade.errors import DataError
 from saccade.readers import bag, reader
 from saccade.readers.bag import Scale

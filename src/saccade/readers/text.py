@@ -11,9 +11,9 @@ from saccade.data import imported, tokenizers
 from saccade.data.examples import Example, Splits, inputs_of, place
 from saccade.data.formats import text_files
 from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import TextInput, filled
-from saccade.data.tokenizers import TextParts
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, require_text

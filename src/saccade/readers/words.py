@@ -12,9 +12,10 @@ from saccade.data import tokenizers
 from saccade.data.examples import Example, Splits, inputs_of
 from saccade.data.formats import text_files
 from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import WordsInput, filled
-from saccade.data.tokenizers import LearnedTokenizer, TextParts, unknown_places
+from saccade.data.tokenizers import LearnedTokenizer, unknown_places
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, Note, require_text

@@ -13,9 +13,10 @@ from saccade.data import imported, tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, groups_of, place, targets_of
 from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import Batch, TextTarget, filled
-from saccade.data.tokenizers import TextParts, Tokenizer
+from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.evaluation.text_scores import Tokenize, perplexity, signatures, translation_scores
 from saccade.readers.text import places

@@ -11,8 +11,9 @@ from saccade.data.imported import ImportedTokenizer
 from saccade.data.stored import stored_examples
 from saccade.data.stored.running_texts import RunningTexts
 from saccade.data.stored.stored_examples import TARGET, LongText, Store, StoredExamples
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_stream import token_stream
-from saccade.data.tokenizers import Backend, Config, TextParts, Tokenizer, Vocabulary
+from saccade.data.tokenizers import Backend, Config, Tokenizer, Vocabulary
 
 from .stores import everything_is_large
 
