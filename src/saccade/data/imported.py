@@ -16,6 +16,7 @@ from pathlib import Path
 from tokenizers import decoders
 
 from saccade.data.tokenizers import (
+    TOGETHER,
     Backend,
     LearnedTokenizer,
     Tokenizer,
@@ -63,7 +64,14 @@ class ImportedTokenizer(TokenList):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text."""
-        return [self.encode(text) for text in texts]
+        # As in a learned tokenizer, the library keeps much about each token: some texts at a time.
+        parts = (texts[start : start + TOGETHER] for start in range(0, len(texts), TOGETHER))
+        return [row for part in parts for row in self._encoded(part)]
+
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
+        codes, rests = zip(*map(self._parted, texts), strict=True)
+        cut = self.backend.encode_batch(list(rests), add_special_tokens=False)
+        return [[self._id(piece) for piece in [*code, *one.tokens]] for code, one in zip(codes, cut, strict=True)]
 
     def pieces(self, text: str) -> list[str]:
         """The piece behind each id of `encode`, also where that is the unknown token."""
@@ -98,9 +106,13 @@ class ImportedTokenizer(TokenList):
         path.write_text(self.text(), encoding="utf-8", newline="\n")
 
     def _cut(self, text: str) -> list[str]:
+        code, rest = self._parted(text)
+        return [*code, *self.backend.encode(rest, add_special_tokens=False).tokens]
+
+    def _parted(self, text: str) -> tuple[list[str], str]:
+        """The language code that a text may begin with, and what follows it."""
         code = LANGUAGE.match(prepared(text)) if self.language_codes else None
-        rest = text[code.end() :] if code else text
-        return [*([code[0]] if code else []), *self.backend.encode(rest, add_special_tokens=False).tokens]
+        return ([code[0]], text[code.end() :]) if code else ([], text)
 
     def _id(self, piece: str) -> int:
         index = self._ids.get(piece, self.vocabulary.unknown)

@@ -127,6 +127,12 @@ class Tokenizer(Protocol):
         ...
 
 
+def encoded(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
+    """The ids of each text; not those of all are in memory at once."""
+    for start in range(0, len(texts), TOGETHER):
+        yield from tokenizer.encode_batch(list(texts[start : start + TOGETHER]))
+
+
 def unknown_places(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     """Which of these tokens are unknown to the tokenizer."""
     unknown = tokenizer.vocabulary.unknown

@@ -127,7 +127,7 @@ class Reader(reader.Reader):
     def parse(self, typed: Any, splits: Load) -> Example | None:
         return Example(require_text(typed)) if self.scale is None else bag.parsed(typed, self.scale, splits)
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         return text_files.inputs_of(path, column) if self.scale is None else bag_files.inputs_of(path)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:

@@ -117,7 +117,7 @@ class Reader(reader.Reader):
     def check(self, example: Example) -> None:
         self.require_length(len(self.tokenizer.encode(example.input)))
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         return text_files.inputs_of(path, column)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:

@@ -143,7 +143,7 @@ class Reader(reader.Reader):
         self.check(example)
         return example
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         return text_files.inputs_of(path, column)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:

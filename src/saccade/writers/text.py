@@ -280,7 +280,7 @@ class Writer(writer.Writer):
 
     def _match(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[bool]:
         """Whether each text is what the target's tokens spell: words may be spaced and cased otherwise than they were."""
-        rows, unknown = self.tokenizer.encode_batch([example.target for example in examples]), self.vocabulary.unknown
+        rows, unknown = tokenizers.encoded(self.tokenizer, targets_of(examples)), self.vocabulary.unknown
         pairs = zip(rows, predictions, strict=True)
         return [unknown not in row and one.text == self.tokenizer.decode(row) for row, one in pairs]
 

@@ -147,12 +147,12 @@ def _of_table(table: Table, config: Config, report: Callable[[str], None]) -> It
     return _checked(table.name, rows, config, report)
 
 
-def inputs_of(path: str, text: str = "") -> list[str] | None:
-    """The texts of a table that are to be answered; None: a file of plain lines."""
+def inputs_of(path: str, text: str = "") -> Iterator[str] | None:
+    """The texts of a table that are to be answered, row by row; None: a file of plain lines."""
     if suffix(Path(path)) not in tables.SUFFIXES:
         return None
     table = read_table(Path(path).expanduser(), FORMATS)
-    return list(texts_of(table, text if text in table.columns else "", rename=True))
+    return texts_of(table, text if text in table.columns else "", rename=True)
 
 
 def texts_of(table: Table, text: str = "", *, rename: bool = False) -> Iterator[str]:
