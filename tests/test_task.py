@@ -119,6 +119,20 @@ def test_evaluation_keeps_each_example_with_its_prediction(kind: str, made: Make
     assert all(np.isfinite(ranks))
 
 
+@pytest.mark.parametrize("kind", ["dates", "shared", "sentences", "bags"])
+def test_of_very_many_examples_only_what_is_scored_is_kept(kind: str, made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = made(kind)
+    whole = one.task.evaluate(one.model, one.examples, OPTIONS)
+    monkeypatch.setattr("saccade.task.WHOLE", 5)
+    found = one.task.evaluate(one.model, one.examples, OPTIONS)
+    assert [prediction.text for prediction in found.predictions] == [prediction.text for prediction in whole.predictions]
+    for group, scores in whole.items():
+        assert dict(found[group]) == pytest.approx(dict(scores), rel=1e-4)
+    assert not any(prediction.example or prediction.tokens or prediction.looks for prediction in found.predictions)
+    best = one.task.best(one.model, one.examples, OPTIONS)
+    assert [prediction.example for prediction in best] == one.examples
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_computed_twice(kind: str, made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every input is encoded once, and goes once through what predicts: search or logits, scores, numbers."""

@@ -13,7 +13,7 @@ import torch
 
 from saccade import processes, readers, systems, writers
 from saccade.data.batches import BatchSource, Integers, PlannedBatches, Reordered, cut
-from saccade.data.examples import Example, Splits, inputs_of
+from saccade.data.examples import Example, Splits, groups_of, inputs_of
 from saccade.data.tensors import Batch
 from saccade.errors import DataError, InputError, UsageError
 from saccade.evaluation.length_bins import bounds
@@ -25,12 +25,23 @@ from saccade.writers.text_stream import TextStream
 from saccade.writers.writer import Options, Prediction, Writer
 
 WINDOW = 2000  # inputs that are sorted by length and read together
+WHOLE = 1 << 15  # examples up to which all are evaluated together, and everything is kept of their predictions
 
 Tick = Callable[[int], None]
 
 
 def _silent(done: int) -> None:
     """Nobody is told."""
+
+
+def _all(prediction: Prediction) -> Prediction:
+    """The prediction as it is."""
+    return prediction
+
+
+def _scored(prediction: Prediction) -> Prediction:
+    """What scores need of a prediction: its text and numbers, and looks where these are scored."""
+    return replace(prediction, tokens=(), context=(), token_probabilities=None, alternatives=(), example=None)
 
 
 @dataclass(frozen=True)
@@ -252,7 +263,8 @@ class Task:
             raise DataError("expected examples to evaluate, got none")
         corpus = self.corpus(examples)
         predicted = self.writer.PREDICTED
-        predictions = self.best(model, examples, options, targets=corpus.targets, tick=tick) if predicted else []
+        keep = _scored if len(examples) > WHOLE else _all
+        predictions = self.best(model, examples, options, targets=corpus.targets, tick=tick, keep=keep) if predicted else []
         scores = self.writer.score(examples, predictions, lambda indices: self.loss(model, corpus, indices))
         return Evaluation(scores, self.writer.signatures(), self.writer.details(examples, predictions), predictions)
 
@@ -264,31 +276,38 @@ class Task:
         *,
         targets: Column | None = None,
         tick: Tick = _silent,
+        keep: Callable[[Prediction], Prediction] = _all,
     ) -> list[Prediction]:
-        """The best prediction for each example, in its own group."""
+        """The best prediction for each example, in its own group, and of it what is to be kept; of very many examples some
+        are read together."""
         looks = self.writer.needs_looks(examples)
         grouped, pieces = self.writer.groups() != [""], hasattr(self.reader, "encode_in_pieces")
         best: dict[int, Prediction] = {}
-        for group in sorted({example.group for example in examples}) if grouped else [""]:
-            indices = [i for i, example in enumerate(examples) if not grouped or example.group == group]
+        for group in groups_of(examples) if grouped else [""]:
+            of_group = [i for i, example in enumerate(examples) if not grouped or example.group == group]
             wanted = replace(options, groups=(group,), looks=looks)
-            own = [examples[i] for i in indices]
-            known = targets if len(own) == len(examples) and not pieces else None
-            rows = self.predictions(model, own, wanted, pieces=pieces, targets=known, tick=_after(tick, len(best)))
             empty = self.writer.empty(wanted)
-            best |= {i: replace((row or empty)[0], example=examples[i]) for i, row in zip(indices, rows, strict=True)}
+            for start in range(0, len(of_group), WHOLE):
+                indices = of_group[start : start + WHOLE]
+                own = [examples[i] for i in indices]
+                known: Any = None if len(of_group) < len(examples) or pieces else targets
+                if known is not None and len(own) < len(examples):
+                    known = Chosen(known, np.array(indices, dtype=np.int64))
+                rows = self.predictions(model, own, wanted, pieces=pieces, targets=known, tick=_after(tick, len(best)))
+                filled = (replace((row or empty)[0], example=one) for one, row in zip(own, rows, strict=True))
+                best |= zip(indices, map(keep, filled), strict=True)
         return [best[i] for i in range(len(examples))]
 
     def loss(self, model: Any, corpus: Corpus, indices: Sequence[int] | None) -> tuple[float, int, dict[str, float]]:
         """The summed loss of these examples, or of all, how many things they predict, and the sums of other metrics."""
         lengths = corpus.lengths
-        indices = range(len(lengths)) if indices is None else indices
-        keys = lengths.reshape(len(lengths), -1).tolist()
+        rows = np.arange(len(lengths)) if indices is None else np.array(indices, dtype=np.int64)
+        keys = lengths.reshape(len(lengths), -1)
         total, count, metrics = 0.0, 0, defaultdict[str, float](float)
         device = next(model.parameters()).device
         model.eval()
-        own = processes.share(sorted(indices, key=keys.__getitem__))
-        for batch_indices in cut(own, [key[0] for key in keys], self.reader.budget):
+        own = processes.share(rows[np.lexsort(keys[rows].T[::-1])].tolist())
+        for batch_indices in cut(own, keys[:, 0].tolist(), self.reader.budget):
             with torch.inference_mode():
                 output = model(corpus.batch(batch_indices).to(device))
             total += float(output.loss)

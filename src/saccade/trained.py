@@ -205,10 +205,10 @@ class TrainedModel:
         ]
         return best if several else best[0]
 
-    def listed(self, file: str) -> Sequence[Any] | None:
+    def listed(self, file: str) -> Iterable[Any] | None:
         """The inputs of a table (CSV, JSON, parquet), in the column that the run has read; None: a file of lines."""
         how = self.run.settings.data
-        rows: Sequence[Any] | None = self.task.reader.listed(file, how.text if isinstance(how, text_files.Config) else "")
+        rows: Iterable[Any] | None = self.task.reader.listed(file, how.text if isinstance(how, text_files.Config) else "")
         return rows
 
     def _outputs(self, inputs: Sequence[Any], options: Options) -> list[tuple[Example | None, list[Prediction]]]:

@@ -59,7 +59,8 @@ FAMILIES = {"marian": marian, "gpt2": gpt2, "bert": bert}
 def test_a_family_keeps_its_ids(family: str, text: str, ids: list[int], pieces: list[str], decoded: str | None) -> None:
     tokenizer = FAMILIES[family]()
     assert tokenizer.encode(text) == ids
-    assert tokenizer.encode_batch([text, text]) == [ids, ids]
+    assert tokenizer.encode_batch([text, "", "a", text]) == [ids, [], tokenizer.encode("a"), ids]
+    assert tokenizer.encode_batch([]) == []
     assert tokenizer.pieces(text) == pieces
     special = tokenizer.vocabulary
     if decoded is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from saccade.data import batches
+from saccade.data.stored.running_texts import RunningTexts
 from saccade.data.stored.stored_examples import StoredExamples
 from saccade.training.interrupts import Interrupted
 from saccade.training.progress import Quiet
@@ -29,6 +30,16 @@ def settings(folder: Path, system: str) -> Settings:
     return resolve({"system": system}, [*words, *own[system]])
 
 
+def running(folder: Path) -> Settings:
+    (folder / "my.txt").write_text("".join(f"satz {n} {'lang ' * (n % 7)}\n{'  mehr ü' * (n % 3)}" for n in range(90)))
+    words = [
+        f"data.train={folder / 'my.txt'}",
+        *(f"train.{word}" for word in [*COMMON, "batch_size=3"] if "tokens" not in word),
+    ]
+    sizes = ["model.hidden_size=8", "model.num_layers=1", "model.num_heads=2", "writer.context_length=9", "tokens.size=280"]
+    return resolve({"system": "gpt2"}, [*words, *sizes])
+
+
 def told(run: Path) -> list[object]:
     return [(line.get("loss"), line.get("scores")) for line in lines(run) if line["event"] in ("train", "step", "valid")]
 
@@ -43,6 +54,22 @@ def test_stored_is_as_in_memory(system: str, tmp_path: Path, monkeypatch: pytest
     assert isinstance(Run.open(tmp_path / "stored").splits().train, StoredExamples)
     assert len(told(tmp_path / "memory")) > 10
     assert told(tmp_path / "stored") == told(tmp_path / "memory")
+
+
+@pytest.mark.usefixtures("put_back")
+def test_stored_running_text_is_as_in_memory_also_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = running(tmp_path)
+    train(tmp_path / "memory", given, Quiet())
+    everything_is_large(monkeypatch, tmp_path / "cache")
+    train(tmp_path / "stored", given, Quiet())
+    assert isinstance(Run.open(tmp_path / "stored").splits().train, RunningTexts)
+    with pytest.raises(Interrupted):
+        train(tmp_path / "cut", given, Pressed(6, signal.SIGINT))
+    train(tmp_path / "cut", given, Quiet(), resume=True)
+    assert len(told(tmp_path / "memory")) > 10
+    assert told(tmp_path / "cut") == told(tmp_path / "stored") == told(tmp_path / "memory")
+    tokenizers = {(tmp_path / run / "tokenizer.json").read_text() for run in ("memory", "stored", "cut")}
+    assert len(tokenizers) == 1
 
 
 @pytest.mark.usefixtures("put_back")

@@ -139,6 +139,12 @@ def targets_of(examples: Sequence[Example]) -> Sequence[str]:
     return [example.target for example in examples] if stored is None else stored
 
 
+def pieces_of(examples: Sequence[Example]) -> Iterable[str]:
+    """The targets to learn a tokenizer from: long ones in pieces, from which it learns the same."""
+    pieces: Iterable[str] | None = getattr(examples, "pieces", None)
+    return targets_of(examples) if pieces is None else pieces
+
+
 def groups_of(examples: Sequence[Example]) -> list[str]:
     """The different groups, sorted."""
     groups = getattr(examples, "groups", None)
@@ -151,7 +157,7 @@ def files_of(examples: Iterable[Example]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
-def digest(content: Iterable[bytes]) -> str:
+def digest(content: Iterable[bytes | memoryview]) -> str:
     """A short name for exactly this content."""
     hashed = hashlib.sha256()
     for part in content:

@@ -12,8 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from itertools import accumulate, chain
+from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -21,7 +21,8 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from saccade.config import Positive
-from saccade.data.stored.preparations import followed
+from saccade.data.stored import preparations
+from saccade.data.stored.text_parts import TextParts, are_stored, name_of_learned
 from saccade.errors import DataError, SaccadeError, UsageError
 
 # The layout of learned tokenizers; imported ones have that of their family.
@@ -35,6 +36,8 @@ MARK = re.compile(r"<(?!(?:pad|s|unk)>)[A-Za-z][A-Za-z0-9_-]*>")
 WORD = r"\w+(?=(?i:n't)\b)|(?i:n't)\b|'(?i:s|m|d|ll|re|ve)\b|\d+(?:[.,]\d+)+|\w+|[^\w\s]"
 CURLED, STRAIGHT = "’", "'"
 BYTES = 256
+FILE = "tokenizer.json"
+LAYOUT = 1  # of what is learned; another number has all stored texts learned from anew
 TOGETHER = 2000  # texts that are encoded at once
 
 Kind = Literal["char", "word", "bpe"]
@@ -90,6 +93,11 @@ class Tokenizer(Protocol):
         """The marks such as `<de_DE>` that are one token each, without their brackets."""
         ...
 
+    @property
+    def cuttable(self) -> bool:
+        """Whether the ids of a text are those of its pieces, where it is cut after a newline between two other letters."""
+        ...
+
     def tokens(self) -> list[str]:
         """The tokens by their ids, as the file spells them."""
         ...
@@ -127,6 +135,12 @@ class Tokenizer(Protocol):
         ...
 
 
+def encoded(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
+    """The ids of each text; not those of all are in memory at once."""
+    for start in range(0, len(texts), TOGETHER):
+        yield from tokenizer.encode_batch(list(texts[start : start + TOGETHER]))
+
+
 def unknown_places(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     """Which of these tokens are unknown to the tokenizer."""
     unknown = tokenizer.vocabulary.unknown
@@ -154,16 +168,6 @@ class Config:
     """Whether texts are turned to lower case first."""
 
 
-class TextParts:
-    """Texts of several sources, one after the other, read anew each time."""
-
-    def __init__(self, *parts: Iterable[str]) -> None:
-        self.parts = parts
-
-    def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(self.parts)
-
-
 class _Read:
     """Texts as a tokenizer reads them, of which the listener is told."""
 
@@ -171,17 +175,27 @@ class _Read:
         self.texts, self.lower = texts, lower
 
     def __iter__(self) -> Iterator[str]:
-        return (prepared(text, self.lower) for text in followed(self.texts, "learning a tokenizer", 0))
+        return (prepared(text, self.lower) for text in preparations.followed(self.texts, "learning a tokenizer", 0))
 
 
 def train(texts: Iterable[str], config: Config, *, masked: bool = False) -> "LearnedTokenizer":
-    """The tokenizer of these texts, perhaps with a token to fill in; the same texts give the same file, byte for byte."""
+    """The tokenizer of these texts, perhaps with a token to fill in; the same texts give the same file, byte for byte. Of
+    stored texts it is learned once."""
     if config.kind == "imported":
         raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
     specials = (*SPECIALS, MASKED) if masked else SPECIALS
     least = len(specials) + (BYTES if config.kind == "bpe" else 1)
     if config.size < least:
         raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
+    if not are_stored(texts):
+        return _learned_from(texts, config, specials)
+    name = name_of_learned(texts, LAYOUT, [asdict(config), masked], tokenizers.__version__)
+    folder = preparations.prepared(name, lambda folder: _learned_from(texts, config, specials).save(folder / FILE))
+    return LearnedTokenizer.load(folder / FILE)
+
+
+def _learned_from(texts: Iterable[str], config: Config, specials: Sequence[str]) -> "LearnedTokenizer":
+    assert config.kind != "imported"  # which `train` refuses
     read = _Read(texts if isinstance(texts, TextParts | Sequence) else list(texts), config.lower)
     if not any(read):
         count = sum(1 for _ in read)
@@ -343,6 +357,8 @@ class TokenList:
 
 class LearnedTokenizer(TokenList):
     """Texts as ids and back. `encode` adds no `START` or `END`; `decode` leaves out these and `PAD`."""
+
+    cuttable = True
 
     def __init__(self, backend: Backend, kind: Kind, lower: bool) -> None:
         self.kind, self.lower = kind, lower

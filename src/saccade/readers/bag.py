@@ -166,7 +166,7 @@ class Reader(reader.Reader):
     def parse(self, typed: Any, splits: Load) -> Example | None:
         return parsed(typed, self.scale, splits)
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         return bag_files.inputs_of(path)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:

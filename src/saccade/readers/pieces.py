@@ -174,7 +174,7 @@ class Reader(reader.Reader):
                 return Example(Pair(first, second))
         return Example(text) if text and not text.isspace() else None
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         return pair_files.inputs_of(path, column)
 
     def limit(self) -> str:

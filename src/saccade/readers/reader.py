@@ -108,7 +108,7 @@ class Reader(Side):
         """The example that a person typed, named or holds; None: an empty line. `splits` loads the run's own data."""
         raise NotImplementedError
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         """The inputs of a table, of texts in this column; None: a file with an input in each line."""
         return None
 

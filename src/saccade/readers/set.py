@@ -12,8 +12,9 @@ from saccade.data import tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Bag, Example, Splits, inputs_of
 from saccade.data.formats import bag_files, text_files
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.tensors import BagInput
-from saccade.data.tokenizers import LearnedTokenizer, TextParts, unknown_places
+from saccade.data.tokenizers import LearnedTokenizer, unknown_places
 from saccade.errors import DataError
 from saccade.readers import bag, reader
 from saccade.readers.bag import Scale
@@ -126,7 +127,7 @@ class Reader(reader.Reader):
     def parse(self, typed: Any, splits: Load) -> Example | None:
         return Example(require_text(typed)) if self.scale is None else bag.parsed(typed, self.scale, splits)
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         return text_files.inputs_of(path, column) if self.scale is None else bag_files.inputs_of(path)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:

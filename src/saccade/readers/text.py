@@ -11,9 +11,9 @@ from saccade.data import imported, tokenizers
 from saccade.data.examples import Example, Splits, inputs_of, place
 from saccade.data.formats import text_files
 from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import TextInput, filled
-from saccade.data.tokenizers import TextParts
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, require_text
@@ -117,7 +117,7 @@ class Reader(reader.Reader):
     def check(self, example: Example) -> None:
         self.require_length(len(self.tokenizer.encode(example.input)))
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         return text_files.inputs_of(path, column)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:

@@ -12,9 +12,10 @@ from saccade.data import tokenizers
 from saccade.data.examples import Example, Splits, inputs_of
 from saccade.data.formats import text_files
 from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import WordsInput, filled
-from saccade.data.tokenizers import LearnedTokenizer, TextParts, unknown_places
+from saccade.data.tokenizers import LearnedTokenizer, unknown_places
 from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, Note, require_text
@@ -142,7 +143,7 @@ class Reader(reader.Reader):
         self.check(example)
         return example
 
-    def listed(self, path: str, column: str = "") -> Sequence[Any] | None:
+    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
         return text_files.inputs_of(path, column)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:

@@ -18,6 +18,7 @@ from saccade.data.examples import PARTS, Splits, files_of
 from saccade.data.formats.own_files import require_there
 from saccade.data.formats.python_data import FILES
 from saccade.data.stored.preparations import told_of_preparing
+from saccade.data.stored.running_texts import RunningTexts
 from saccade.data.stored.stored_examples import StoredExamples
 from saccade.errors import DataError, ShapeError, UsageError
 from saccade.lock import LOCK, locked
@@ -198,7 +199,7 @@ def _train(
     try:
         with told_of_preparing(watcher.preparing):
             corpus, splits = learned(task, splits, run.settings.data, watcher.note)
-        if isinstance(splits.train, StoredExamples):
+        if isinstance(splits.train, StoredExamples | RunningTexts):
             release_pages()
         config = run.settings.train
         batches = corpus.batches(config)

@@ -3,15 +3,19 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from saccade.config import Positive
 from saccade.data.batches import ALL, Integers
 from saccade.data.draws import Draws
 from saccade.data.examples import Example
+from saccade.data.stored.running_texts import RunningTexts
+from saccade.data.stored.token_stream import token_stream
 from saccade.data.tensors import Batch, TextTarget, padded
 from saccade.errors import DataError
 from saccade.evaluation.likelihood import Likelihood
@@ -36,12 +40,16 @@ class Config:
 class Windows:
     """Running text as windows of tokens: in order for evaluation, at random places for training."""
 
-    def __init__(self, tokens: Integers, context: int) -> None:
+    def __init__(self, tokens: NDArray[np.integer], context: int) -> None:
         self.tokens, self.context = tokens, context
-        starts = np.arange(0, max(len(tokens) - 1, 1), context)
-        self.lengths = np.minimum(context, len(tokens) - 1 - starts)
         self.limit = f"writer.context_length={context}"
         self.inputs = self.targets = None
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """How many tokens each window predicts."""
+        starts = np.arange(0, max(len(self.tokens) - 1, 1), self.context)
+        return np.minimum(self.context, len(self.tokens) - 1 - starts)
 
     def batch(self, indices: Any) -> Batch:
         """The windows with these numbers, one after the other in the text."""
@@ -50,7 +58,7 @@ class Windows:
     def at(self, starts: Sequence[int]) -> Batch:
         """The windows that start after these tokens."""
         rows = [self.tokens[start + 1 : start + 1 + self.context].tolist() for start in starts]
-        return Batch(None, TextTarget(*padded(rows), torch.from_numpy(self.tokens[list(starts)])))
+        return Batch(None, TextTarget(*padded(rows), torch.from_numpy(self.tokens[list(starts)].astype(np.int64))))
 
     def batches(self, config: Any) -> "RandomWindows":
         """Where training batches come from."""
@@ -108,6 +116,8 @@ class Writer(ReaderTokens, text.Writer):
 
     def corpus(self, examples: Sequence[Example]) -> Windows:
         """All texts one after the other, with the end token between them."""
+        if isinstance(examples, RunningTexts):
+            return Windows(token_stream(examples, self.tokenizer), self.config.context_length)
         rows = self.tokenizer.encode_batch([example.target for example in examples])
         joined = [np.array([*row, self.vocabulary.end], dtype=np.int64) for row in rows]
         return Windows(np.concatenate(joined), self.config.context_length)
@@ -194,7 +204,7 @@ class Writer(ReaderTokens, text.Writer):
         return ["loss"]
 
     def details(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, Any]:
-        return {"tokens": sum(map(len, self.tokenizer.encode_batch([example.target for example in examples])))}
+        return {"tokens": len(self.corpus(examples).tokens) - len(examples)}
 
     def signatures(self) -> dict[str, str]:
         return {}

@@ -13,9 +13,10 @@ from saccade.data import imported, tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, groups_of, place, targets_of
 from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import Batch, TextTarget, filled
-from saccade.data.tokenizers import TextParts, Tokenizer
+from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.evaluation.text_scores import Tokenize, perplexity, signatures, translation_scores
 from saccade.readers.text import places
@@ -287,7 +288,7 @@ class Writer(writer.Writer):
 
     def _match(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[bool]:
         """Whether each text is what the target's tokens spell: words may be spaced and cased otherwise than they were."""
-        rows, unknown = self.tokenizer.encode_batch([example.target for example in examples]), self.vocabulary.unknown
+        rows, unknown = tokenizers.encoded(self.tokenizer, targets_of(examples)), self.vocabulary.unknown
         pairs = zip(rows, predictions, strict=True)
         return [unknown not in row and one.text == self.tokenizer.decode(row) for row, one in pairs]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from saccade.attention import looking
 from saccade.data.batches import Integers
-from saccade.data.examples import Example, Splits, targets_of
+from saccade.data.examples import Example, Splits, pieces_of
 from saccade.data.tensors import Batch
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric, metric, ranked
@@ -215,7 +215,7 @@ class ReaderTokens(Writer):
 
     @classmethod
     def texts(cls, config: Any, tokens: Any, splits: Splits) -> Iterable[str]:
-        return targets_of(splits.train)
+        return pieces_of(splits.train)
 
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Any) -> Any:

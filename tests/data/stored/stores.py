@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.stored import stored_examples, token_rows
+from saccade.data.stored import running_texts, stored_examples, token_rows, token_stream
 
 
 def everything_is_large(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
@@ -14,3 +14,6 @@ def everything_is_large(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     monkeypatch.setattr(stored_examples, "TOGETHER", 3)
     monkeypatch.setattr(token_rows, "FEW", 0)
     monkeypatch.setattr(token_rows, "TOGETHER", 4)
+    monkeypatch.setattr(running_texts, "PIECE", 7)
+    monkeypatch.setattr(running_texts, "BLOCK", 5)
+    monkeypatch.setattr(token_stream, "TOGETHER", 20)

@@ -1,5 +1,6 @@
 """What the formats of the user's own files have in common: where each part is, what is held out, and how a file is read."""
 
+import codecs
 import difflib
 import glob
 import io
@@ -8,7 +9,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import repeat
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -22,6 +24,7 @@ from saccade.errors import DataError
 
 BOM = b"\xef\xbb\xbf"
 FOREIGN = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x1f\x8b": "gzip without .gz in its name"}
+BLOCK = 1 << 20  # bytes that are read together
 ALSO = {"validation": "valid", "val": "valid", "dev": "valid"}  # what others call the validation part
 
 
@@ -174,7 +177,28 @@ def text(path: Path, known: str) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}:{line}: expected UTF-8, got 0x{raw[error.start]:02x}; fix: convert the file") from None
+        raise _not_utf8(path, line, raw[error.start]) from None
+
+
+def blocks(path: Path, known: str) -> Iterator[bytes]:
+    """The same block by block, in UTF-8, each line ending in LF alone."""
+    decoder, lines, left = codecs.getincrementaldecoder("utf-8")(), 1, b""
+    with opened(path, known) as file:
+        file_blocks = chain(iter(partial(file.read, BLOCK), b""), (b"",))
+        for number, raw in enumerate(file_blocks):
+            try:
+                decoder.decode(raw, final=not raw)
+            except UnicodeDecodeError as error:
+                line = lines + error.object.count(b"\n", 0, error.start)
+                raise _not_utf8(path, line, error.object[error.start]) from None
+            lines += raw.count(b"\n")
+            whole = left + (raw.removeprefix(BOM) if number == 0 else raw)
+            left = b"\r" if raw and whole.endswith(b"\r") else b""  # the next block may begin with its LF
+            yield whole.removesuffix(left).replace(b"\r\n", b"\n")
+
+
+def _not_utf8(path: Path, line: int, byte: int) -> DataError:
+    return DataError(f"{path}:{line}: expected UTF-8, got 0x{byte:02x}; fix: convert the file")
 
 
 def suffix(path: Path) -> str:

@@ -8,7 +8,7 @@ there is no such column, texts stand alone.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def examples_of(table: Table, config: Config, report: Report = to_stderr) -> lis
     return list(checked(table.name, parsed(table, parse), config, report))
 
 
-def inputs_of(path: str, text: str = "") -> Sequence[Any] | None:
+def inputs_of(path: str, text: str = "") -> Iterable[Any] | None:
     """The texts or pairs of a table that are to be answered; None: a file of plain lines."""
     if suffix(Path(path)) not in tables.SUFFIXES:
         return None

@@ -178,24 +178,22 @@ def parsed(table: Table, parse: Callable[[TableRow], Example]) -> Parsed:
     )
 
 
-def inputs_of(path: str, text: str = "") -> list[str] | None:
-    """The texts of a table that are to be answered; None: a file of plain lines."""
+def inputs_of(path: str, text: str = "") -> Iterator[str] | None:
+    """The texts of a table that are to be answered, row by row; None: a file of plain lines."""
     if suffix(Path(path)) not in tables.SUFFIXES:
         return None
     table = read_table(Path(path).expanduser(), FORMATS)
     return texts_of(table, text if text in table.columns else "", rename=True)
 
 
-def texts_of(table: Table, text: str = "", *, rename: bool = False) -> list[str]:
-    """The texts in a column of a table."""
+def texts_of(table: Table, text: str = "", *, rename: bool = False) -> Iterator[str]:
+    """The texts in a column of a table, row by row."""
     column = table.chosen({"text": text}, ("text",), rename=rename)["text"] if table.columns else "text"
-    texts = []
     for row in table.rows:
         try:
-            texts.append(as_text(row.cell(column), column))
+            yield as_text(row.cell(column), column)
         except BadRow as error:
             raise DataError(f"{table.where(row)}: {error.problem}; fix: {error.fix}") from None
-    return texts
 
 
 def checked(spec: str, rows: Parsed, config: Config, report: Report) -> Iterator[Example]:

@@ -1,6 +1,5 @@
 """Validation examples held out of stored examples: the ones that `data/hold_out.py` chooses, without all keys in memory."""
 
-import hashlib
 import json
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ ROUNDS = 8  # how many times more keys are looked at than are wanted, at first, 
 
 
 def held_back(examples: StoredExamples, share: float) -> tuple[StoredExamples, StoredExamples]:
-    """All examples of a store in two parts, for training and for validation; those with equal inputs stay together."""
+    """All examples of a store in two parts, for training and for validation; those with equal keys stay together."""
     if not share or len(examples) < 2:
         return examples, examples[:0]
     name = name_of("held-out", LAYOUT, examples.fingerprint, share, MOST)
@@ -35,8 +34,8 @@ def chosen(examples: StoredExamples, count: int) -> Integers:
         share *= ROUNDS
         where: dict[bytes, list[int]] = {}
         rows = _below(examples, share)
-        for row, text in zip(rows.tolist(), examples.inputs.of(rows), strict=True):
-            where.setdefault(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), []).append(row)
+        for row, digest in zip(rows.tolist(), examples.keys.digests(rows), strict=True):
+            where.setdefault(digest, []).append(row)
         held, left = taken(where, count)
         if left == 0 or share >= 1:
             return np.array(sorted(held or rarest(where)), dtype=np.int64)

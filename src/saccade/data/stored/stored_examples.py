@@ -11,6 +11,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -27,11 +28,25 @@ LARGE = 32_000_000  # bytes of a source from which on it is prepared once
 PACKED = 4  # how many times larger a gzipped text is about
 TOGETHER = 1 << 12  # examples that are read together
 FEW = 2  # groups of which it is known that there are several
-LAYOUT = 1  # of the files; another number has all of them made anew
+LAYOUT = 2  # of the files; another number has all of them made anew
 TEXTS, ENDS, NUMBERS, HASHES, FACTS = "texts.bin", "ends.bin", "numbers.bin", "hashes.bin", "facts.json"
 FIELDS = ("input", "target", "group")
+INPUT, TARGET = 0, 1
+END = b"\0"
 Report = Callable[[str], None]
-Read = Callable[[Report], Iterable[Example]]
+
+
+@dataclass(frozen=True)
+class LongText:
+    """The text of a target, block by block, which is to be stored without being in memory as a whole."""
+
+    blocks: Iterable[bytes]
+    files: tuple[str, ...]
+    number = 0
+    group = ""
+
+
+Read = Callable[[Report], Iterable[Example | LongText]]
 
 
 class Store:
@@ -59,13 +74,17 @@ class Store:
         """The text that stands there, without the NUL behind it."""
         return str(self.texts[start : end - 1], "utf-8", "surrogatepass")
 
+    def origin(self, row: int, number: int) -> tuple[tuple[str, ...], int]:
+        """The files that a row was read from, and its line."""
+        files = self.files[int(np.searchsorted(self.starts, row, "right")) - 1]
+        # A row of a table, whose number is part of what it is called.
+        return ((f"{files[0]} {-number}",), 0) if number < 0 else (files, number)
+
     def example(self, row: int, bounds: tuple[int, int, int, int], number: int) -> Example:
         """The example of this row."""
-        files = self.files[int(np.searchsorted(self.starts, row, "right")) - 1]
-        if number < 0:  # a row of a table, whose number is part of what it is called
-            files, number = (f"{files[0]} {-number}",), 0
+        files, line = self.origin(row, number)
         input, target, group = (self.text(bounds[i], bounds[i + 1]) for i in range(3))
-        return Example(input, target, group, files=files, number=number)
+        return Example(input, target, group, files=files, number=line)
 
 
 class StoredExamples(Sequence[Example]):
@@ -112,12 +131,17 @@ class StoredExamples(Sequence[Example]):
     @property
     def inputs(self) -> "StoredTexts":
         """The inputs alone."""
-        return StoredTexts(self, 0)
+        return StoredTexts(self, INPUT)
 
     @property
     def targets(self) -> "StoredTexts":
         """The targets alone."""
-        return StoredTexts(self, 1)
+        return StoredTexts(self, TARGET)
+
+    @property
+    def keys(self) -> "StoredTexts":
+        """What examples have in common that are held out together."""
+        return StoredTexts(self, self.store.facts["key"])
 
     @property
     def groups(self) -> "StoredTexts":
@@ -163,6 +187,11 @@ class StoredTexts(Sequence[str]):
         """The texts with these indices."""
         return list(self._texts(self.examples.places(indices)))
 
+    def digests(self, indices: Any) -> Iterator[bytes]:
+        """Of each of these texts its SHA-256."""
+        for bounds in self.examples.store.bounds(self.examples.places(indices)):
+            yield hashlib.sha256(self.examples.store.texts[bounds[self.field] : bounds[self.field + 1] - 1]).digest()
+
     def different(self) -> list[str]:
         """The different texts, sorted."""
         known = self.examples.store.facts["groups"] if self.field == 2 else []
@@ -180,17 +209,26 @@ class StoredTexts(Sequence[str]):
 
 def kept(sources: Sequence[Path], settings: dict[str, Any], read: Read, report: Report) -> Sequence[Example]:
     """The examples that `read` gives: in a list, or those of a store, if the sources are large."""
-    size = sum(map(weight, sources))
-    if size < LARGE or not all(map(os.path.exists, sources)):
-        return list(read(report))
+    return stored(sources, settings, read, report) if large(sources) else [*read(report)]  # type: ignore[list-item]
+
+
+def large(sources: Sequence[Path]) -> bool:
+    """Whether files or folders are so large that they are stored."""
+    return sum(map(weight, sources)) >= LARGE and all(map(os.path.exists, sources))
+
+
+def stored(
+    sources: Sequence[Path], settings: dict[str, Any], read: Read, report: Report, key: int = INPUT
+) -> StoredExamples:
+    """The examples that `read` gives, in a store; those with the same `key`, input or target, are held out together."""
     files = [file for source in sources for file in files_in(source)]
     facts = [[str(file.absolute()), *_state(file)] for file in files]
     what = f"reading {sources[0]}" + " …" * (len(sources) > 1)
 
     def make(folder: Path) -> None:
-        require_room(2 * size)
+        require_room(2 * sum(map(weight, sources)))
         told: list[str] = []
-        write(folder, followed(read(told.append), what, 0), told, [str(source) for source in sources])
+        write(folder, followed(read(told.append), what, 0), told, [str(source) for source in sources], key)
 
     folder = prepared(name_of("examples", LAYOUT, facts, settings), make)
     store = _opened(folder, sources)
@@ -229,7 +267,9 @@ def _state(file: Path) -> list[int]:
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
-def write(folder: Path, examples: Iterable[Example], told: Sequence[str], sources: Sequence[str]) -> None:
+def write(
+    folder: Path, examples: Iterable[Example | LongText], told: Sequence[str], sources: Sequence[str], key: int = INPUT
+) -> None:
     """Put examples into a directory. `told`: what was said while they were read, and is said again when they are opened."""
     hashed, position, count = hashlib.sha256(), 0, 0
     files: list[tuple[int, tuple[str, ...]]] = []
@@ -241,15 +281,21 @@ def write(folder: Path, examples: Iterable[Example], told: Sequence[str], source
             origin, number = _place(example)
             if not files or files[-1][1] != origin:
                 files.append((count - 1, origin))
-            parts = list(example.content())
-            for part in parts:
-                position += len(part)
-                buffers[0].append(position)
-            content = b"".join(parts)
-            texts.write(content)
-            hashed.update(content)
             buffers[1].append(number)
-            buffers[2].append(int.from_bytes(hashlib.sha256(parts[0][:-1]).digest()[:8], "big"))
+            for field, blocks in enumerate(_fields(example)):
+                own = hashlib.sha256()
+                for block in blocks:
+                    texts.write(block)
+                    hashed.update(block)
+                    position += len(block)
+                    if field == key:
+                        own.update(block)
+                texts.write(END)
+                hashed.update(END)
+                position += len(END)
+                buffers[0].append(position)
+                if field == key:
+                    buffers[2].append(int.from_bytes(own.digest()[:8], "big"))
             if len(groups) < FEW:
                 groups.add(example.group)
             if count % TOGETHER == 0:
@@ -261,11 +307,17 @@ def write(folder: Path, examples: Iterable[Example], told: Sequence[str], source
         "groups": sorted(groups),
         "told": told,
         "sources": sources,
+        "key": key,
     }
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
 
 
-def _place(example: Example) -> tuple[tuple[str, ...], int]:
+def _fields(example: Example | LongText) -> Iterable[Iterable[bytes]]:
+    """Input, target and group in blocks, without what ends them."""
+    return ((), example.blocks, ()) if isinstance(example, LongText) else ([part[:-1]] for part in example.content())
+
+
+def _place(example: Example | LongText) -> tuple[tuple[str, ...], int]:
     """The files of an example and its line; below 0 the number of a row that its file is called by."""
     name, _, row = example.files[0].rpartition(" ") if len(example.files) == 1 else ("", "", "")
     if example.number == 0 and row.isascii() and row.isdecimal() and row[0] != "0":
