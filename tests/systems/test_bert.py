@@ -99,9 +99,11 @@ def run(path: Path, steps: int, *, resume: bool = False, name: str = "bert", **s
     given: dict[str, Any] = {"steps": steps, "threads": 1, "batch_size": 4, "schedule": "constant", "warmup": 0}
     given |= {"valid_every": 2, "save_every": 2, "log_every": 1}
     if resume:
-        return saccade.train(path, resume=True, quiet=True, steps=steps)
+        again: TrainedModel = saccade.train(path, resume=True, quiet=True, steps=steps)
+        return again
     sections: dict[str, Any] = {"model": small, "reader": {"max_length": 24}, "tokens": {"size": 320}, **settings}
-    return saccade.train(name, [TEXT * 3, TEXT.upper() * 2], path, quiet=True, **given, **sections)
+    begun: TrainedModel = saccade.train(name, [TEXT * 3, TEXT.upper() * 2], path, quiet=True, **given, **sections)
+    return begun
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
