@@ -67,10 +67,10 @@ def test_a_text_that_is_longer_than_the_positions_is_refused_at_once() -> None:
         Model(Config(), UNCASED, 513)
     with pytest.raises(UsageError, match=r"num_heads: expected a divisor of hidden_size \(128\), got 3"):
         Config(num_heads=3)
+    one = tiny("bert")
+    headless, batch = Model(one.settings.model, one.task.reader.vocabulary, 32, pooler=False), one.batch()
     with pytest.raises(UsageError, match="expected a model with a head, got one that makes vectors only"):
-        one = tiny("bert")
-        batch = one.batch()
-        Model(one.settings.model, one.task.reader.vocabulary, 32, pooler=False)(batch)
+        headless(batch)
 
 
 def test_an_answer_stands_in_the_second_text_or_at_the_first_token() -> None:

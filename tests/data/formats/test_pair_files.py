@@ -53,7 +53,7 @@ def test_bad_rows_are_told_by_line_and_equal_pairs_are_held_out_together(tmp_pat
     splits = load(Config(train=written(tmp_path / "b.csv", f"text,pair,label\n{rows}"), held_out=0.2))
     assert not {one.input for one in splits.train} & {one.input for one in splits.valid}
     assert len(splits.valid) == 12
-    with pytest.raises(UsageError, match="data.train: expected a file, got nothing"):
+    with pytest.raises(UsageError, match=r"data\.train: expected a file, got nothing"):
         load(Config())
 
 

@@ -63,5 +63,5 @@ def test_questions_on_one_text_are_held_out_together(tmp_path: Path) -> None:
     splits = load(Config(train=written(tmp_path / "a.csv", f"question,context,answer\n{rows}"), held_out=0.2))
     assert not {one.input.second for one in splits.train} & {one.input.second for one in splits.valid}
     assert len(splits.valid) == 10
-    with pytest.raises(UsageError, match="data.train: expected a file, got nothing"):
+    with pytest.raises(UsageError, match=r"data\.train: expected a file, got nothing"):
         load(Config())

@@ -56,5 +56,5 @@ def test_some_are_held_out(tmp_path: Path) -> None:
     file = written(tmp_path / "a.conll", "\n".join(f"word{n} X\n" for n in range(40)))
     splits = load(Config(train=file, held_out=0.1))
     assert (len(splits.train), len(splits.valid)) == (36, 4)
-    with pytest.raises(UsageError, match="data.train: expected a file, got nothing"):
+    with pytest.raises(UsageError, match=r"data\.train: expected a file, got nothing"):
         load(Config())
