@@ -100,7 +100,7 @@ def config(name: str, words: Sequence[str], *, machine: bool) -> None:
             print(f'name = "{settings.dataset}"')
         most = [key.partition(".")[2] for key in MOST_USED.split() if key.startswith(section)]
         rows = sorted(configs.described(kind), key=lambda row: most.index(row[0]) if row[0] in most else len(most))
-        split = sum(row[0] in most for row in rows) % len(rows)
+        split = sum(row[0] in most for row in rows) % max(len(rows), 1)
         for number, (field, kind_of_values, _, line) in enumerate(rows):
             values = " | ".join(_catalog(field)) or kind_of_values
             if number == split > 0:
