@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from saccade.durable_files import replacing
+from saccade.errors import UsageError
 from saccade.training.progress import Quiet
 from saccade.training.train import train
 
@@ -74,3 +76,19 @@ def test_every_file_is_on_the_disk_before_it_has_its_name(
             seen |= {target / one.relative_to(path) for one in seen if one.is_relative_to(path)}
     assert named >= WRITTEN | CHECKPOINT
     assert unsynced == set(), "names that a power cut would take back"
+
+
+def test_a_file_written_piece_by_piece_takes_its_place_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"old")
+    with pytest.raises(TypeError), replacing(path) as file:
+        file.write("no bytes")  # type: ignore[call-overload]
+    assert path.read_bytes() == b"old"
+    with replacing(path) as file:
+        file.write(b"new ")
+        assert path.read_bytes() == b"old"
+        file.write(b"content")
+    assert path.read_bytes() == b"new content"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.bin"]
+    with pytest.raises(UsageError, match=r"nowhere/b: cannot be written"), replacing(tmp_path / "nowhere" / "b"):
+        pass

@@ -40,3 +40,21 @@ def test_running_text_is_a_text_in_each_row() -> None:
 def test_what_a_system_cannot_read_is_refused() -> None:
     with pytest.raises(UsageError, match="expected a file, since this system reads no plain texts, got list"):
         kept(PAIRS, "image_files")
+
+
+@pytest.mark.parametrize(
+    ("own", "row", "kept_as"),
+    [
+        ("pair_files", {"text": "a", "pair": "b", "label": 1}, {"text": "a", "pair": "b", "label": "1"}),
+        ("pair_files", {"text": "a", "label": "x"}, {"text": "a", "label": "x"}),
+        ("tagged_files", {"tokens": ["a", "b"], "tags": ["O", "X"]}, {"text": "a b", "label": "O X"}),
+        (
+            "question_files",
+            {"question": "q", "context": "a b", "answer": "b"},
+            {"question": "q", "context": "a b", "answer": ["b"], "start": [2]},
+        ),
+    ],
+)
+def test_pairs_labels_of_words_and_questions_are_kept(own: str, row: dict[str, object], kept_as: dict[str, object]) -> None:
+    _, files = kept([row], own)
+    assert json.loads(files["data.train.jsonl"]) == kept_as
