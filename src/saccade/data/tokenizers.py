@@ -172,11 +172,6 @@ class _Read:
 
 def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
     """The tokenizer of these texts; the same texts give the same file, byte for byte. Of stored texts it is learned once."""
-    if config.kind == "imported":
-        raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
-    least = len(SPECIALS) + (BYTES if config.kind == "bpe" else 1)
-    if config.size < least:
-        raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
     if not are_stored(texts):
         return _learned_from(texts, config)
     name = name_of_learned(texts, LAYOUT, asdict(config), tokenizers.__version__)
@@ -185,6 +180,11 @@ def train(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
 
 
 def _learned_from(texts: Iterable[str], config: Config) -> "LearnedTokenizer":
+    if config.kind == "imported":
+        raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
+    least = len(SPECIALS) + (BYTES if config.kind == "bpe" else 1)
+    if config.size < least:
+        raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
     read = _Read(texts if isinstance(texts, TextParts | Sequence) else list(texts), config.lower)
     if not any(read):
         count = sum(1 for _ in read)
