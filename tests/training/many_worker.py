@@ -16,15 +16,19 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
+
 from saccade import processes
 from saccade.cli.main import run
-from saccade.errors import SaccadeError
+from saccade.data.stored import preparations
+from saccade.errors import DataError, SaccadeError
 from saccade.trained import settled
 from saccade.training.parallel import Parallel
 from saccade.training.progress import Quiet
 from saccade.training.run import Run
 from saccade.training.settings import resolve
 from saccade.training.train import train
+from tests.data.stored.stores import everything_is_large
 from tests.training.runs import StopAt
 
 COUNT = 2  # processes of a training that may be killed
@@ -43,6 +47,12 @@ def attempt(job: dict[str, Any]) -> str:
     if job.get("same_chance"):
         with patch.object(Parallel, "seed"):
             return attempt({**job, "same_chance": False})
+    if cache := job.pop("cache", None):
+        with pytest.MonkeyPatch.context() as changed:
+            everything_is_large(changed, Path(cache))
+            if processes.own():  # the first prepares what the others open
+                changed.setattr(preparations, "_made", refused)
+            return attempt(job)
     if "command" in job:
         return answered(job)
     if job.get("full_disk") == processes.own():
@@ -61,6 +71,11 @@ def attempt(job: dict[str, Any]) -> str:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return ""
+
+
+def refused(place: Path, make: Any) -> None:
+    """What must not be made."""
+    raise DataError(f"{place}: expected to be there")
 
 
 def answered(job: dict[str, Any]) -> str:

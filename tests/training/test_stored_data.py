@@ -15,7 +15,9 @@ from saccade.training.settings import Settings, resolve
 from saccade.training.train import train
 from tests.data.stored.stores import everything_is_large
 
+from .many import losses, trained
 from .sittings import Pressed, lines
+from .test_parallel import table
 
 COMMON = ["steps=12", "valid_every=5", "save_every=4", "log_every=1", "threads=1", "batch_tokens=300", "schedule=constant"]
 PAIRS = ["tokens.size=300", "model.hidden_size=8", "model.num_heads=2", "model.intermediate_size=16", "data.held_out=0.1"]
@@ -83,3 +85,19 @@ def test_resumed_is_uninterrupted_also_in_groups(tmp_path: Path, monkeypatch: py
         train(tmp_path / "cut", given, Pressed(6, signal.SIGINT))
     train(tmp_path / "cut", given, Quiet(), resume=True)
     assert told(tmp_path / "cut") == told(tmp_path / "whole")
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("put_back")
+def test_two_processes_make_the_steps_of_one(tmp_path: Path) -> None:
+    """The first prepares all that the second opens; the one that trains alone has all in memory."""
+    tables = {"pairs": table(settings(tmp_path, "transformer")), "text": table(running(tmp_path))}
+    for name, given in tables.items():
+        train(tmp_path / f"{name}-alone", resolve(given), Quiet())
+    jobs = [
+        {"out": str(tmp_path / name), "table": given, "cache": str(tmp_path / "cache")} for name, given in tables.items()
+    ]
+    assert trained(tmp_path, jobs) == [["", ""], ["", ""]]
+    assert {place.name.partition("-")[0] for place in (tmp_path / "cache").iterdir()} > {"examples", "tokenizer", "running"}
+    for name in tables:
+        assert losses(tmp_path / name) == pytest.approx(losses(tmp_path / f"{name}-alone"), rel=1e-6, abs=1e-6)

@@ -181,12 +181,7 @@ class _Read:
 def train(texts: Iterable[str], config: Config, *, masked: bool = False) -> "LearnedTokenizer":
     """The tokenizer of these texts, perhaps with a token to fill in; the same texts give the same file, byte for byte. Of
     stored texts it is learned once."""
-    if config.kind == "imported":
-        raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
     specials = (*SPECIALS, MASKED) if masked else SPECIALS
-    least = len(specials) + (BYTES if config.kind == "bpe" else 1)
-    if config.size < least:
-        raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
     if not are_stored(texts):
         return _learned_from(texts, config, specials)
     name = name_of_learned(texts, LAYOUT, [asdict(config), masked], tokenizers.__version__)
@@ -195,7 +190,11 @@ def train(texts: Iterable[str], config: Config, *, masked: bool = False) -> "Lea
 
 
 def _learned_from(texts: Iterable[str], config: Config, specials: Sequence[str]) -> "LearnedTokenizer":
-    assert config.kind != "imported"  # which `train` refuses
+    if config.kind == "imported":
+        raise UsageError("tokens.kind: imported tokenizers are not learned; expected char, word or bpe")
+    least = len(specials) + (BYTES if config.kind == "bpe" else 1)
+    if config.size < least:
+        raise UsageError(f"size of the tokenizer: expected at least {least} for {config.kind}, got {config.size}")
     read = _Read(texts if isinstance(texts, TextParts | Sequence) else list(texts), config.lower)
     if not any(read):
         count = sum(1 for _ in read)

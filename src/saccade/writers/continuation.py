@@ -112,6 +112,8 @@ class Writer(ReaderTokens, text.Writer):
         return {"context_length": self.config.context_length}
 
     def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        if isinstance(examples, RunningTexts):
+            self.corpus(examples)  # tokens are made before the first step, where one process makes them for all
         return iter(())
 
     def corpus(self, examples: Sequence[Example]) -> Windows:
