@@ -25,6 +25,7 @@ GOOD: dict[str, list[Any]] = {
     "decoder_vocab_size": [None],
     "num_beams": [None],
     "max_length": [None],
+    "max_new_tokens": [None],
     "length_penalty": [None, -1, 1.5, 10**12],
     "do_sample": [None, True],
     "temperature": [None, 1.5, 10**12],
