@@ -34,6 +34,8 @@ class Attended:
         """The exact weights of these rows, heads and samples, (…, Q, K)."""
         call = self._call(heads, batch)
         indices = _indices(rows, call.queries, call.query.device)
+        if torch.compiler.is_exporting():  # sizes may not be known yet
+            return call.shown(indices)
         blocks = [call.shown(block) for block in indices.split(_rows_at_once(call))]
         return blocks[0] if len(blocks) == 1 else torch.cat(blocks, -2)
 

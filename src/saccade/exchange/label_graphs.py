@@ -13,7 +13,7 @@ from saccade.attention import allow, lengths
 from saccade.attention.live import live
 from saccade.data.examples import Bag, Picture
 from saccade.exchange import families
-from saccade.layers.recurrent import Recurrent
+from saccade.exchange.recurrent_nodes import replace_recurrent
 from saccade.trained import TrainedModel
 
 SOFTMAX = {"model.normalize": ("softmax",)}
@@ -41,45 +41,8 @@ AXES = {
     "pixels": ("batch",),
     "nodes": ("batch",),
 }
-GATES = {"gru": (1, 0, 2), "lstm": (0, 3, 1, 2)}  # ours, which are torch's, in ONNX's order
 TEXTS = ("word or words in other texts", "some more words", "any words as well")  # only their sizes are seen
 Given = dict[str, tuple[Tensor, Mapping[int, Any]]]
-
-
-class RecurrentNode(nn.Module):
-    """One direction of one layer as ONNX's own operator: a trace of our loop would have as many steps as its sample.
-
-    Shapes: x (T, B, width), live (T, B) -> states (T, B, hidden)
-    """
-
-    input_weight: Tensor
-    state_weight: Tensor
-    bias: Tensor
-
-    def __init__(self, layer: Recurrent) -> None:
-        super().__init__()
-        self.operator, self.hidden, self.backwards = layer.cell.name.upper(), layer.hidden, layer.backwards
-
-        def ordered(tensor: Tensor) -> Tensor:
-            parts = tensor.detach().split(layer.hidden)
-            return torch.cat([parts[gate] for gate in GATES[layer.cell.name]])
-
-        self.register_buffer("input_weight", ordered(layer.input_weight)[None])
-        self.register_buffer("state_weight", ordered(layer.state_weight)[None])
-        self.register_buffer("bias", torch.cat((ordered(layer.input_bias), ordered(layer.state_bias)))[None])
-
-    def forward(self, x: Tensor, live: Tensor) -> Tensor:
-        (T, B), sizes = live.shape, live.sum(0)
-        words: dict[str, Any] = {"hidden_size": self.hidden, "direction": "reverse" if self.backwards else "forward"}
-        if self.operator == "GRU":
-            words["linear_before_reset"] = 1
-        given = (x, self.input_weight, self.state_weight, self.bias, sizes.to(torch.int32))
-        shape = (T, 1, B, self.hidden)
-        states: Tensor = torch.onnx.ops.symbolic(self.operator, given, words, dtype=x.dtype, shape=shape, version=14)[:, 0]
-        if self.backwards:
-            return states
-        last = states.gather(0, (sizes - 1).clamp(min=0)[None, :, None].expand(1, B, self.hidden))
-        return torch.where(live[..., None], states, last)  # a row keeps its state where it is not live
 
 
 class LabelGraph(nn.Module):
@@ -119,7 +82,7 @@ class DocumentGraph(nn.Module):
 def graph(model: TrainedModel) -> tuple[nn.Module, Given, str]:
     """What is traced, its inputs by name with those of their axes that may be of any size, and the name of the output."""
     module = copy.deepcopy(model.module).cpu().eval()
-    _replace_recurrent(module)
+    replace_recurrent(module)
     if model.system == "han":
         return DocumentGraph(module), _document(), "logits"
     sample = _sample(model)
@@ -134,14 +97,6 @@ def _document() -> Given:
     sizes = torch.tensor([[4, 2, 3], [3, 0, 0]])
     rows = {0: batch, 1: sentences}
     return {"tokens": (torch.zeros(2, 3, 4, dtype=torch.long), {**rows, 2: words}), "lengths": (sizes, rows)}
-
-
-def _replace_recurrent(module: nn.Module) -> None:
-    for name, part in module.named_children():
-        if isinstance(part, Recurrent):
-            setattr(module, name, RecurrentNode(part))
-        else:
-            _replace_recurrent(part)
 
 
 def _sample(model: TrainedModel) -> Any:

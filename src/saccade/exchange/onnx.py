@@ -4,7 +4,8 @@
     decoder: written (B, T), memory (B, K, D), lengths (B) -> logits (B, V)
 
 Both are traces of the model itself. `written` begins with the start; all integers are 64 bits wide. `saccade.json` holds
-vocabularies and special ids. Systems that label or count are one graph, `model.onnx` (`label_graphs.py`).
+vocabularies and special ids. Of recurrent systems that write texts `decoder.onnx` takes one step (`writer_graphs.py`).
+Systems that label or count are one graph, `model.onnx` (`label_graphs.py`).
 """
 
 import contextlib
@@ -13,7 +14,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,12 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.tokenizers import Tokenizer
-from saccade.exchange import families, label_graphs
+from saccade.exchange import families, label_graphs, writer_graphs
 from saccade.layers.position_embeddings import Learned
 from saccade.systems.transformer import Model
 from saccade.trained import TrainedModel
 
-NEEDS: families.Needs = {"transformer": families.PLAIN_ATTENTION, **label_graphs.NEEDS}
+NEEDS: families.Needs = {"transformer": families.PLAIN_ATTENTION, **writer_graphs.NEEDS, **label_graphs.NEEDS}
 MODULES, EXTRA = ("onnx", "onnxscript"), "onnx"
 OPSET = 18
 
@@ -61,9 +62,12 @@ def write(model: TrainedModel, out: Path) -> None:
     if model.system == "transformer":
         _write_translator(model, out)
         return
+    if model.system in writer_graphs.NEEDS:
+        _write_recurrent(model, out)
+        return
     part, given, output = label_graphs.graph(model)
     with _quietly():
-        _save(part, given, output, out / "model.onnx")
+        _save(part, given, [output], out / "model.onnx")
     model.task.save(out)  # the tokenizer, the scale, the labels
     _write_facts({"opset": OPSET, "system": model.system, "inputs": list(given), "output": output}, out)
 
@@ -85,17 +89,28 @@ def _write_translator(model: TrainedModel, out: Path) -> None:
     reads, seen = {0: batch, 1: places}, {0: batch}
     with _quietly():
         given = {"source": (read, reads), "lengths": (lengths, seen)}
-        _save(EncoderGraph(traced), given, "memory", out / "encoder.onnx")
+        _save(EncoderGraph(traced), given, ["memory"], out / "encoder.onnx")
         given = {"written": (written, {0: batch, 1: steps}), "memory": (memory, reads), "lengths": (lengths, seen)}
-        _save(DecoderGraph(traced), given, "logits", out / "decoder.onnx")
-    facts = {
-        "opset": OPSET,
-        "max_length": longest,
-        "append_end": task.reader.config.append_end,
-        "source": vocabulary_facts(source),
-        "target": vocabulary_facts(target),
-    }
-    _write_facts(facts, out)
+        _save(DecoderGraph(traced), given, ["logits"], out / "decoder.onnx")
+    _write_facts({"opset": OPSET, "max_length": longest, **_text_facts(model)}, out)
+
+
+def _write_recurrent(model: TrainedModel, out: Path) -> None:
+    """Encoder and one step of the decoder, and what goes from step to step."""
+    parts = writer_graphs.graphs(model)
+    with _quietly():
+        for name, (part, given, outputs) in parts.items():
+            _save(part, given, outputs, out / f"{name}.onnx")
+    model.task.save(out)  # the tokenizers
+    sides = {name: {"inputs": list(given), "outputs": outputs} for name, (_, given, outputs) in parts.items()}
+    _write_facts({"opset": OPSET, "system": model.system, **sides, **_text_facts(model)}, out)
+
+
+def _text_facts(model: TrainedModel) -> dict[str, Any]:
+    """How texts become ids, and ids texts."""
+    reader, writer = model.task.reader, model.task.writer
+    sides = {"source": vocabulary_facts(reader.tokenizer), "target": vocabulary_facts(writer.tokenizer)}
+    return {"append_end": reader.config.append_end, **sides}
 
 
 def _write_facts(facts: Mapping[str, Any], out: Path) -> None:
@@ -117,15 +132,16 @@ def vocabulary_facts(tokenizer: Tokenizer) -> dict[str, Any]:
     return {**asdict(known), "banned": list(known.banned), "tokens": tokenizer.tokens()}
 
 
-def _save(part: nn.Module, given: Mapping[str, tuple[Tensor, Mapping[int, Any]]], output: str, path: Path) -> None:
+def _save(part: nn.Module, given: label_graphs.Given, outputs: Sequence[str], path: Path) -> None:
     shapes = tuple(shape for _, shape in given.values())
+    whole = isinstance(part, label_graphs.LabelGraph | writer_graphs.StepGraph)  # which take *tensors
     torch.onnx.export(
         part.eval(),
         tuple(tensor for tensor, _ in given.values()),
         path,
         input_names=list(given),
-        output_names=[output],
-        dynamic_shapes=(shapes,) if isinstance(part, label_graphs.LabelGraph) else shapes,  # which takes *tensors
+        output_names=list(outputs),
+        dynamic_shapes=(shapes,) if whole else shapes,
         opset_version=OPSET,
         dynamo=True,
         custom_translation_table={torch.ops.aten.repeat_interleave.Tensor: label_graphs.repeat_interleave},

@@ -210,7 +210,7 @@ class LastStateDecoder(AttentiveDecoder):
         assert carry is not None
         hidden = self.hidden(state)
         projected = None if ask is None else ask(hidden, None)
-        attended = self._attend(hidden.unflatten(0, (len(annotations.values), -1)), annotations, projected)
+        attended = self._attend(hidden.unflatten(0, (annotations.values.shape[0], -1)), annotations, projected)
         context = attended.context.flatten(0, 1)
         if gate is not None and self.gate is not None:
             context = torch.sigmoid(gate(hidden, self.gate.bias)) * context
@@ -265,7 +265,7 @@ class NewStateDecoder(AttentiveDecoder):
 
     def start(self, annotations: Annotations, start: Float[Tensor, "B L S"]) -> DecoderState:
         """Before the first step of a search: nothing is fed."""
-        return DecoderState(annotations, start[:, None], start.new_zeros(len(start), 1, self.hidden_size))
+        return DecoderState(annotations, start[:, None], start.new_zeros(start.shape[0], 1, self.hidden_size))
 
     def forward(
         self,
@@ -313,7 +313,7 @@ class NewStateDecoder(AttentiveDecoder):
             hidden = states[index][:, : self.hidden_size]
             x = self.layers.dropout(hidden)
         projected = None if maps.ask is None else maps.ask(hidden, None)
-        rows = hidden.unflatten(0, (len(annotations.values), -1))
+        rows = hidden.unflatten(0, (annotations.values.shape[0], -1))
         steps = torch.full(rows.shape[1:2], number, device=x.device)
         attended = self._attend(rows, annotations, projected, _opened(window, rows, annotations, steps))
         return torch.tanh(maps.combine(torch.cat((attended.context.flatten(0, 1), hidden), -1), None)), attended

@@ -75,7 +75,7 @@ class Model(System):
         """The top layer's state at every place, and the last states of all layers."""
         words = self.dropout(self.source_embedding(input.tokens.t()))
         tops, states = self.reader(
-            words, live(input.lengths, input.tokens.shape[1]).t(), self.reader.rest(len(input.lengths))
+            words, live(input.lengths, input.tokens.shape[1]).t(), self.reader.rest(input.lengths.shape[0])
         )
         values = tops.transpose(0, 1).contiguous()
         return Memory(Annotations(self.decoder.score.prepare(values), values, input.lengths), states)

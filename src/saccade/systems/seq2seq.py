@@ -84,7 +84,7 @@ class Model(System):
         there = live(input.lengths, input.tokens.shape[1]).t()
         ordered = backwards(input.tokens, input.lengths) if self.config.order == "reversed" else input.tokens
         words = self.dropout(self.source_embedding(ordered.t()))
-        return Memory(self.reader(words, there, self.reader.rest(len(input.lengths)))[1])
+        return Memory(self.reader(words, there, self.reader.rest(input.lengths.shape[0]))[1])
 
     def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""
