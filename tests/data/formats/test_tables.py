@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,11 @@ def test_missing_values_of_a_frame_are_told_with_their_row() -> None:
 
 def test_names_of_columns_are_small_letters() -> None:
     assert all(name == name.lower() for names in tables.NAMES.values() for name in names)
+
+
+def test_inputs_are_read_row_by_row(tmp_path: Path) -> None:
+    (tmp_path / "my.jsonl").write_text('{"text": "first"}\n{"text": "second"}\n{"text": [3]}\n')
+    rows = inputs_of(str(tmp_path / "my.jsonl")) or iter(())
+    assert list(islice(rows, 2)) == ["first", "second"]
+    with pytest.raises(DataError, match=r"my\.jsonl:3: "):
+        next(rows)

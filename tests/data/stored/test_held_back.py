@@ -8,7 +8,7 @@ import pytest
 from saccade.data import hold_out
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits
-from saccade.data.stored import held_back, stored_examples
+from saccade.data.stored import held_back, store_files
 from saccade.data.stored.stored_examples import Store, StoredExamples
 
 from .stores import everything_is_large
@@ -16,7 +16,7 @@ from .stores import everything_is_large
 
 def stored(folder: Path, examples: list[Example]) -> StoredExamples:
     folder.mkdir()
-    stored_examples.write(folder, examples, [], [])
+    store_files.write(folder, examples, [], [])
     return StoredExamples(Store(folder))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from saccade.data import tokenizers
 from saccade.data.examples import Example
-from saccade.data.stored import stored_examples
+from saccade.data.stored import store_files
 from saccade.data.stored.running_texts import RunningTexts
 from saccade.data.stored.stored_examples import Store, StoredExamples
 from saccade.data.stored.text_parts import TextParts, are_stored, name_of_learned
@@ -20,7 +20,7 @@ PAIRS = [Example(f"Satz {n} <de>", f"sentence {n}\nof {n}", files=("a",), number
 
 def stored(folder: Path, examples: list[Example]) -> StoredExamples:
     folder.mkdir()
-    stored_examples.write(folder, examples, [], [])
+    store_files.write(folder, examples, [], [])
     return StoredExamples(Store(folder))
 
 

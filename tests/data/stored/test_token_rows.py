@@ -7,7 +7,7 @@ import pytest
 
 from saccade.data import tokenizers
 from saccade.data.examples import Example
-from saccade.data.stored import stored_examples
+from saccade.data.stored import store_files
 from saccade.data.stored.stored_examples import Store, StoredExamples
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tokenizers import Config
@@ -20,7 +20,7 @@ KINDS: list[Any] = ["char", "word", "bpe"]
 
 def stored(folder: Path) -> StoredExamples:
     folder.mkdir()
-    stored_examples.write(folder, [Example(text, "x", files=("a",), number=1) for text in TEXTS], [], [])
+    store_files.write(folder, [Example(text, "x", files=("a",), number=1) for text in TEXTS], [], [])
     return StoredExamples(Store(folder))
 
 

@@ -8,9 +8,10 @@ from tokenizers import decoders, models, pre_tokenizers
 
 from saccade.data import tokenizers
 from saccade.data.imported import ImportedTokenizer
-from saccade.data.stored import stored_examples
+from saccade.data.stored import store_files
 from saccade.data.stored.running_texts import RunningTexts
-from saccade.data.stored.stored_examples import TARGET, LongText, Store, StoredExamples
+from saccade.data.stored.store_files import TARGET, LongText
+from saccade.data.stored.stored_examples import Store, StoredExamples
 from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_stream import token_stream
 from saccade.data.tokenizers import Backend, Config, Tokenizer, Vocabulary
@@ -28,7 +29,7 @@ TEXTS = [
 def running(folder: Path) -> RunningTexts:
     folder.mkdir()
     texts = (LongText((text.encode(),), ("a",)) for text in TEXTS)
-    stored_examples.write(folder, texts, [], [], TARGET)
+    store_files.write(folder, texts, [], [], TARGET)
     return RunningTexts(StoredExamples(Store(folder)))
 
 

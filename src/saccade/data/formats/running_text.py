@@ -19,8 +19,9 @@ from saccade.data.formats.own_files import OwnFiles, suffix
 from saccade.data.formats.text_files import PLAIN, texts_of
 from saccade.data.stored.preparations import followed
 from saccade.data.stored.running_texts import RunningTexts, ends_held_out
-from saccade.data.stored.stored_examples import TARGET as TEXT
-from saccade.data.stored.stored_examples import LongText, StoredExamples, large, stored
+from saccade.data.stored.store_files import TARGET as TEXT
+from saccade.data.stored.store_files import LongText
+from saccade.data.stored.stored_examples import StoredExamples, large, stored
 from saccade.errors import DataError, UsageError
 
 INPUT, TARGET = str, str

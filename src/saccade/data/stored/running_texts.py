@@ -16,9 +16,10 @@ import numpy as np
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, digest
 from saccade.data.stored.preparations import followed, name_of, prepared
-from saccade.data.stored.stored_examples import END, LAYOUT, TARGET, StoredExamples
+from saccade.data.stored.store_files import END, TARGET
+from saccade.data.stored.stored_examples import LAYOUT, StoredExamples
 
-PIECE = 1 << 14  # bytes of a piece, or more where there is no place to cut
+PIECE = 1 << 12  # bytes of a piece, or more where there is no place to cut; libraries take longer for larger ones
 BLOCK = 1 << 22  # bytes that are looked at together
 LONGEST = 4  # bytes of a character
 FACTS = "facts.json"

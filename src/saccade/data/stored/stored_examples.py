@@ -8,10 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -23,29 +20,14 @@ from saccade.data.batches import Integers
 from saccade.data.examples import DIGITS, Example
 from saccade.data.stored.preparations import followed, name_of, prepared, require_room
 from saccade.data.stored.ragged import mapped
+from saccade.data.stored.store_files import ENDS, FACTS, HASHES, INPUT, NUMBERS, TARGET, TEXTS, LongText, write
 
 LARGE = 32_000_000  # bytes of a source from which on it is prepared once
 PACKED = 4  # how many times larger a gzipped text is about
 TOGETHER = 1 << 12  # examples that are read together
-FEW = 2  # groups of which it is known that there are several
 LAYOUT = 2  # of the files; another number has all of them made anew
-TEXTS, ENDS, NUMBERS, HASHES, FACTS = "texts.bin", "ends.bin", "numbers.bin", "hashes.bin", "facts.json"
 FIELDS = ("input", "target", "group")
-INPUT, TARGET = 0, 1
-END = b"\0"
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class LongText:
-    """The text of a target, block by block, which is to be stored without being in memory as a whole."""
-
-    blocks: Iterable[bytes]
-    files: tuple[str, ...]
-    number = 0
-    group = ""
-
-
 Read = Callable[[Report], Iterable[Example | LongText]]
 
 
@@ -265,67 +247,3 @@ def _state(file: Path) -> list[int]:
     """What changes when a file does."""
     found = file.stat()
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-
-
-def write(
-    folder: Path, examples: Iterable[Example | LongText], told: Sequence[str], sources: Sequence[str], key: int = INPUT
-) -> None:
-    """Put examples into a directory. `told`: what was said while they were read, and is said again when they are opened."""
-    hashed, position, count = hashlib.sha256(), 0, 0
-    files: list[tuple[int, tuple[str, ...]]] = []
-    groups: set[str] = set()
-    with ExitStack() as stack:
-        texts, *others = (stack.enter_context((folder / name).open("wb")) for name in (TEXTS, ENDS, NUMBERS, HASHES))
-        buffers = array("Q"), array("q"), array("Q")
-        for count, example in enumerate(examples, 1):
-            origin, number = _place(example)
-            if not files or files[-1][1] != origin:
-                files.append((count - 1, origin))
-            buffers[1].append(number)
-            for field, blocks in enumerate(_fields(example)):
-                own = hashlib.sha256()
-                for block in blocks:
-                    texts.write(block)
-                    hashed.update(block)
-                    position += len(block)
-                    if field == key:
-                        own.update(block)
-                texts.write(END)
-                hashed.update(END)
-                position += len(END)
-                buffers[0].append(position)
-                if field == key:
-                    buffers[2].append(int.from_bytes(own.digest()[:8], "big"))
-            if len(groups) < FEW:
-                groups.add(example.group)
-            if count % TOGETHER == 0:
-                _flush(buffers, others)
-        _flush(buffers, others)
-    facts = {
-        "fingerprint": hashed.hexdigest()[:DIGITS],
-        "files": files,
-        "groups": sorted(groups),
-        "told": told,
-        "sources": sources,
-        "key": key,
-    }
-    (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
-
-
-def _fields(example: Example | LongText) -> Iterable[Iterable[bytes]]:
-    """Input, target and group in blocks, without what ends them."""
-    return ((), example.blocks, ()) if isinstance(example, LongText) else ([part[:-1]] for part in example.content())
-
-
-def _place(example: Example | LongText) -> tuple[tuple[str, ...], int]:
-    """The files of an example and its line; below 0 the number of a row that its file is called by."""
-    name, _, row = example.files[0].rpartition(" ") if len(example.files) == 1 else ("", "", "")
-    if example.number == 0 and row.isascii() and row.isdecimal() and row[0] != "0":
-        return (name,), -int(row)
-    return example.files, example.number
-
-
-def _flush(buffers: Iterable["array[int]"], files: Iterable[Any]) -> None:
-    for buffer, file in zip(buffers, files, strict=True):
-        file.write(buffer.tobytes())
-        del buffer[:]
