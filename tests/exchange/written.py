@@ -50,7 +50,7 @@ class Session:
         return dict(zip(sides["outputs"], found, strict=True))
 
     def greedy(self, rows: list[list[int]]) -> tuple[list[list[int]], Any, Any]:
-        """The likeliest token, again and again: texts, log-probabilities (B, T, V), and weights (T, B, K) where it attends."""
+        """The likeliest token, again and again: texts, log-probabilities (B, T, V), weights (T, B, K) where it attends."""
         target = self.facts["target"]
         tokens, lengths = (one.numpy() for one in padded(rows, self.facts["source"]["pad"]))
         known = {"lengths": lengths, **self.run("encoder", {"tokens": tokens, "lengths": lengths})}

@@ -88,7 +88,7 @@ def _write_translator(model: TrainedModel, out: Path) -> None:
     places, steps = (torch.export.Dim(name, min=1, max=longest) for name in ("places", "steps"))
     reads, seen = {0: batch, 1: places}, {0: batch}
     with _quietly():
-        given = {"source": (read, reads), "lengths": (lengths, seen)}
+        given: dict[str, tuple[Tensor, Mapping[int, Any]]] = {"source": (read, reads), "lengths": (lengths, seen)}
         _save(EncoderGraph(traced), given, ["memory"], out / "encoder.onnx")
         given = {"written": (written, {0: batch, 1: steps}), "memory": (memory, reads), "lengths": (lengths, seen)}
         _save(DecoderGraph(traced), given, ["logits"], out / "decoder.onnx")
