@@ -7,9 +7,6 @@ import pytest
 
 from .traced import WAYS, everything
 
-# Systems that cannot be traced, the word that torch says of it, and why.
-UNTRACED = {"han": ("data-dependent", "sentences of like length are read together: how many lengths there are is data")}
-
 
 @pytest.fixture(scope="module")
 def traced() -> dict[tuple[str, str], str]:
@@ -22,8 +19,4 @@ def traced() -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize("name", everything())
 @pytest.mark.parametrize("way", WAYS)
 def test_torch_traces_it(traced: dict[tuple[str, str], str], name: str, way: str) -> None:
-    found = traced[name, way]
-    if name in UNTRACED:
-        assert UNTRACED[name][0] in found  # once it can be traced, it is to leave the list
-    else:
-        assert found == "equal"
+    assert traced[name, way] == "equal"

@@ -109,7 +109,8 @@ class PlacedInput(PiecesInput):
 
 @dataclass(frozen=True)
 class DocumentInput:
-    """Documents, their sentences one below the other; `counts` says how many sentences each document has.
+    """Documents, their sentences one below the other; `counts` says how many sentences each document has, `most` how many
+    the longest has.
 
     Shapes: tokens (R, K), lengths (R), counts (B) with R their sum
     """
@@ -117,6 +118,7 @@ class DocumentInput:
     tokens: Int[Tensor, "R K"]
     lengths: Int[Tensor, " R"]
     counts: Int[Tensor, " B"]
+    most: int
 
 
 @dataclass(frozen=True)

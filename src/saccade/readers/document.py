@@ -48,8 +48,10 @@ class DocumentColumn:
         sizes = np.concatenate([own for _, own in documents]).astype(np.int64)
         rectangle = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int64)
         rectangle[np.arange(rectangle.shape[1]) < sizes[:, None]] = np.concatenate([ids for ids, _ in documents])
-        counts = torch.tensor([len(own) for _, own in documents], dtype=torch.int64)
-        return DocumentInput(torch.from_numpy(rectangle), torch.from_numpy(sizes), counts)
+        counts = [len(own) for _, own in documents]
+        return DocumentInput(
+            torch.from_numpy(rectangle), torch.from_numpy(sizes), torch.tensor(counts, dtype=torch.int64), max(counts)
+        )
 
 
 class Reader(words.Reader):

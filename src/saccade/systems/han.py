@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import Mask, allow, lengths
@@ -86,22 +86,28 @@ class Model(Labeler):
         self.dropout = Dropout(config.dropout)
 
     def logits(self, input: DocumentInput) -> Float[Tensor, "B labels"]:
-        sentences, own = laid_out(self.read(input), input.counts)
-        there = laid_out(input.lengths[:, None] > 0, input.counts)[0][..., 0] & own  # an empty sentence is none
+        sentences, own = laid_out(self.read(input), input.counts, input.most)
+        there = laid_out(input.lengths[:, None] > 0, input.counts, input.most)[0][..., 0] & own  # an empty sentence is none
         documents = self.sentences(sentences, there, allow(there[:, None]))
         logits: Tensor = self.output(self.dropout(documents))
         return logits
 
     def read(self, input: DocumentInput) -> Float[Tensor, "R D"]:
-        """A vector for each sentence. Those of like length are read together, so that little is padding."""
+        """A vector for each sentence. Those of like length are read together, so that little is padding; in a graph of
+        torch's all are, because how many lengths there are is data."""
+        if torch.compiler.is_compiling():
+            return self._read(input.tokens, input.lengths)
         order, vectors = list(of_like_length(input.lengths)), []
         for rows in order:
             sizes = input.lengths[rows]
-            words = input.tokens[rows, : max(int(sizes.max()), 1)]
-            vectors.append(self.words(self.embedding(words), live(sizes, words.shape[1]), lengths(sizes)))
+            vectors.append(self._read(input.tokens[rows, : max(int(sizes.max()), 1)], sizes))
         if not vectors:
             return self.output.weight.new_zeros(0, 2 * self.config.hidden_size)
         return torch.cat(vectors)[torch.cat(order).argsort()]
+
+    def _read(self, tokens: Int[Tensor, "R K"], sizes: Int[Tensor, " R"]) -> Float[Tensor, "R D"]:
+        vectors: Tensor = self.words(self.embedding(tokens), live(sizes, tokens.shape[1]), lengths(sizes))
+        return vectors
 
     def looks(self, input: DocumentInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """Where each sentence looked at its own words, and each document at its sentences."""
@@ -135,8 +141,8 @@ def of_like_length(sizes: Tensor) -> Iterator[Tensor]:
         yield torch.nonzero(steps == step)[:, 0]
 
 
-def laid_out(rows: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows (R, D) as documents (B, S, D), zeros where there is no sentence, and where there is one (B, S)."""
-    there = live(counts, max(int(counts.max()), 1))
+def laid_out(rows: Tensor, counts: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Rows (R, D) as documents (B, S, D) with S = `most`, zeros where no sentence is; and where one is (B, S)."""
+    there = live(counts, max(most, 1))
     places = rows.new_zeros(*there.shape, rows.shape[1])
     return places.masked_scatter(there[..., None], rows), there
