@@ -4,7 +4,8 @@ python benchmarks/data.py            10,000 and 1,000,000 pairs
 python benchmarks/data.py --quick    10,000 and 300,000 pairs
 
 Pairs are the sentences of multi30k, again and again, each line with its number. Every start is a process of its own with one
-thread: cold, a new run with nothing prepared; warm, the same run resumed. Growth is told against 10,000 pairs.
+thread: cold, a new run with nothing prepared; warm, the same run resumed; again, another new run on the same data. Growth is
+told against 10,000 pairs.
 """
 
 import json
@@ -23,7 +24,7 @@ from kit import Report, arguments
 from saccade.data.known import find, unzipped
 
 FEW, MANY, QUICK = 10_000, 1_000_000, 300_000
-CASES = ("cold", "warm")
+CASES = ("cold", "warm", "again")
 SECONDS = 5.0  # in which batches are counted
 
 
@@ -55,10 +56,11 @@ def start(data: Path, run: Path, cache: Path, *, resume: bool) -> Started:
 
 
 def starts(folder: Path, pairs: int) -> dict[str, Started]:
-    """A cold start on so many pairs, and a warm one."""
-    data, run, cache = folder / f"{pairs}.tsv", folder / f"run-{pairs}", folder / f"cache-{pairs}"
+    """A cold start on so many pairs, a warm one, and that of another run."""
+    data, cache = folder / f"{pairs}.tsv", folder / f"cache-{pairs}"
     make(data, pairs)
-    return {name: start(data, run, cache, resume=name == "warm") for name in CASES}
+    runs = {name: folder / f"run-{pairs}{'-again' * (name == 'again')}" for name in CASES}
+    return {name: start(data, run, cache, resume=name == "warm") for name, run in runs.items()}
 
 
 def megabytes(field: str) -> float:
