@@ -23,7 +23,7 @@ from saccade.trained import TrainedModel
 from ..systems.tiny import Tiny, tiny
 from .models import encoded, logits, read_in, written
 
-LONGEST, STEPS = 12, 25
+LONGEST, STEPS = 12, 40
 # Between them: both cells, one and two layers and directions.
 KEYS: dict[str, dict[str, Any]] = {
     "bahdanau": {"cell": "gru", "directions": 2},

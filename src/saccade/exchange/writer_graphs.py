@@ -29,7 +29,7 @@ NEEDS: families.Needs = {
     "luong": {
         "model.score": ("general", "additive", *_SCORES),
         "model.normalize": ("softmax",),
-        "model.attention": ("global",),
+        "model.attention": ("global", "local_p"),
     },
     "seq2seq": {},
 }
