@@ -31,6 +31,7 @@ def test_a_character_waits_for_all_its_bytes() -> None:
         ("one. two. three", (". t",), "one", "stop"),
         ("one. two", ("x",), "one. two", "end"),
         ("ab", ("b", "abc"), "a", "stop"),
+        ("abcd", ("abc", "b"), "a", "stop"),
         ("xabc", ("c", "abcd"), "xab", "stop"),
         ("aaab", ("aab",), "a", "stop"),
         ("a\n", ("\n\n",), "a\n", "end"),

@@ -168,6 +168,7 @@ def test_a_learned_run_is_the_same_in_transformers(lower: str, tmp_path: Path) -
     ids = torch.tensor([own.encode(text)[:24]])
     with torch.no_grad():
         torch.testing.assert_close(log_probs(model, ids), theirs(ids).logits.log_softmax(-1), atol=1e-5, rtol=1e-5)
+    assert theirs.config.bos_token_id == theirs.generation_config.bos_token_id == own.vocabulary.end
     assert tokenizer.eos_token_id == tokenizer.bos_token_id == own.vocabulary.end
     made = theirs.generate(torch.tensor([own.encode("to be")]))[0, len(own.encode("to be")) :].tolist()
     assert made == search_row(model, "to be")
