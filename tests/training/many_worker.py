@@ -22,6 +22,7 @@ from saccade import processes
 from saccade.cli.main import run
 from saccade.data.stored import preparations
 from saccade.errors import DataError, SaccadeError
+from saccade.task import Task
 from saccade.trained import settled
 from saccade.training.parallel import Parallel
 from saccade.training.progress import Quiet
@@ -55,6 +56,9 @@ def attempt(job: dict[str, Any]) -> str:
             return attempt(job)
     if "command" in job:
         return answered(job)
+    if job.pop("failed_validation", None) == processes.own():
+        with patch.object(Task, "evaluate", side_effect=DataError("no room")):
+            return attempt(job)
     if job.get("full_disk") == processes.own():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["bytes"], resource.RLIM_INFINITY))

@@ -130,6 +130,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, li
         "first": {"table": table, "full_disk": 0, "bytes": 10},
         "data": {"table": table, "lost_data": 1},
         "after": {"table": table},
+        "validation": {"table": {**table, "train": {**table["train"], "valid_every": 4}}, "failed_validation": 1},
     }
     given = [{**job, "out": str(folder / name)} for name, job in jobs.items()]
     return folder, dict(zip(jobs, trained(folder, given), strict=True))
@@ -166,3 +167,13 @@ def test_a_first_process_that_cannot_start_is_named(failed: tuple[Path, dict[str
     first, second = answers["first"]
     assert first
     assert second == f"NotStarted: (told by rank 0) rank 0 could not start: {first.partition(': ')[2]}"
+
+
+def test_a_validation_that_fails_in_one_process_ends_the_others(failed: tuple[Path, dict[str, list[str]]]) -> None:
+    """The others wait in the same validation, so there is no checkpoint of this step; the one before is as it was."""
+    folder, answers = failed
+    first, second = answers["validation"]
+    problem = "the validation of step 4 failed: no room; the last checkpoint is as it was"
+    assert first.startswith(f"RankLost: rank 1 failed at step 4: {problem}")
+    assert problem in second
+    assert require_whole(folder / "validation") == 2

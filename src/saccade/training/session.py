@@ -243,11 +243,21 @@ class Session:
                 traceback.clear_frames(error.__traceback__)  # which hold what there was no room for
             self.standing, self.owed = before, True
             restore_random(random)  # as if the validation had not begun: it is made once more
+            if processes.size() > 1:
+                raise self._failed_alone(step, error) from error
             raise self._saved_all_the_same(step, error, signals) from error
         self.owed = False
         if self.events:
             self.events.add(entry)
         return best
+
+    def _failed_alone(self, step: int, error: BaseException) -> BaseException:
+        """What to raise where others may still be within the validation: to save takes all of them."""
+        if isinstance(error, RuntimeError) or not isinstance(error, Exception):
+            return error  # others are gone, or all were told to end
+        message, code = described(error)
+        text = f"the validation of step {step} failed: {message}; the last checkpoint is as it was"
+        return Unvalidated(text, code, fix=self._way_on())
 
     def _saved_all_the_same(self, step: int, error: BaseException, signals: Signals) -> BaseException:
         """Save a step whose validation failed; what to raise."""
