@@ -156,7 +156,7 @@ def test_a_disk_that_cannot_be_read(
     def broken(path: Path, fix: str = "") -> bytes:
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
 
-    monkeypatch.setattr(inputs, "content", broken)
+    monkeypatch.setattr(inputs, "opened", broken)
     answer = here(f"{READ}good.tsv", capsys)
     assert (answer.code, answer.err.count("\n")) == (3, 1)
     assert "good.tsv: cannot be read (Input/output error)" in answer.err

@@ -94,11 +94,11 @@ OWN = {
     "sentences": ("accuracy", MCNEMAR),
     "graph": ("accuracy", MCNEMAR),
     "outlier": ("accuracy", MCNEMAR),
-    "numbers": ("exact_match", MCNEMAR),
+    "numbers": ("mae", BOOTSTRAP),
     "expansion": ("mrr", BOOTSTRAP),
     "windows": ("loss", BOOTSTRAP),
 }
-FURTHER = {"sentences": "macro_f1", "numbers": "mae", "expansion": "recall_100", "windows": "perplexity"}
+FURTHER = {"sentences": "macro_f1", "numbers": "exact_match", "expansion": "recall_100", "windows": "perplexity"}
 
 
 @pytest.fixture(scope="module")

@@ -184,7 +184,7 @@ def test_what_is_not_yet_past_may_change() -> None:
 
 def test_every_key_has_a_rule_with_a_reason() -> None:
     assert RULES.keys() == {field.name for field in fields(Config)}
-    assert {"train", "data", *SECTIONS} == {"system", "start", *ALL}
+    assert {"train", "data", *SECTIONS} == {"system", "task", "start", *ALL}
     assert all(reason for _, reason in RULES.values())
 
 

@@ -81,7 +81,7 @@ def test_a_task_comes_back_from_its_run(kind: str, tmp_path: Path) -> None:
 
 def test_scores_come_apart_by_group_in_their_order() -> None:
     examples = [Example(one.input, one.target, f"size {len(one.input.split())}") for one in reversed(sums())]
-    task = fitted(examples)
+    task = fitted(examples, "writer.metric=exact_match")
     made = trained(model(task), task, examples, 60)
     found = task.evaluate(made, examples, options())
     assert set(found["all"]) == {"examples", *task.writer.metrics(task.writer.config)}
