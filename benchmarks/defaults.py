@@ -133,28 +133,35 @@ def _shown(scores: dict[str, float]) -> str:
 
 
 @contextmanager
-def stopped_after(seconds: float) -> Iterator[None]:
-    """Inside the block Ctrl-C is pressed once, after so many seconds of processor time."""
+def stopped_after(seconds: float) -> Iterator[list[float]]:
+    """Inside the block Ctrl-C is pressed once, after so many seconds of processor time; the list says whether it was."""
+    pressed: list[float] = []
 
     def press(number: int, frame: FrameType | None) -> None:
+        pressed.append(seconds)
         signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGPROF, press)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        yield
+        yield pressed
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
 
 
 def trained(system: str, made: SmallSet, out: Path) -> tuple[TrainedModel, bool]:
-    """The model of a training with nothing but its data, and whether it was stopped."""
-    try:
-        with stopped_after(SECONDS):
+    """The model of a training with nothing but its data, and whether it was stopped for its time.
+
+    Where somebody else ends it there is no row: such a model would say nothing of the defaults.
+    """
+    with stopped_after(SECONDS) as pressed:
+        try:
             return saccade.train(system, data=dict(made.data), out=out, quiet=True), False
-    except Interrupted:
-        return saccade.load(out), True
+        except Interrupted:
+            if not pressed:
+                raise
+    return saccade.load(out), True
 
 
 def measured(system: str, name: str, folder: Path) -> Row:
