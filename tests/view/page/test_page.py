@@ -290,12 +290,12 @@ def test_tokens_are_joined_by_lines(browser: "Browser", tmp_path: Path) -> None:
         assert (faint.locator("line").count(), near.locator("line").count()) == (3, 0)
         opened.page.locator("#drawing [data-row='1']").hover()
         opened.said("y looked at ␣ with 1.00")
-        assert near.locator("line").count() == 1
+        playwright.expect(near.locator("line")).to_have_count(1)
         assert "followed" in (lines.get_attribute("class") or "")
         opened.page.locator("#heads").get_by_text("1", exact=True).click()
-        assert near.locator("line").count() == 2  # the token pointed at stays so
+        playwright.expect(near.locator("line")).to_have_count(2)  # the token pointed at stays so
         opened.page.locator("#drawing .keys div").nth(3).hover()
-        assert near.locator("line").count() == 3
+        playwright.expect(near.locator("line")).to_have_count(3)
         opened.page.locator("#scenes button").nth(1).click()
         assert "view=lines" in opened.page.url
         assert opened.page.locator("#drawing .tokens small").all_inner_texts() == ["97%", "25%"]
