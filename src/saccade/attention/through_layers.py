@@ -27,12 +27,14 @@ def rollout(layers: Sequence[Weights]) -> Weights:
 
 def flow(layers: Sequence[Weights]) -> Weights:
     """(1, N, N) from the weights (heads, N, N) of layers in order: the maximum flow to each place of the input, where an
-    edge holds as much as its weight, half of each layer passing by. Rows do not sum to one: flows of a row share edges."""
+    edge holds as much as its weight, half of each layer passing by; as in the authors' code, divided by the row's sum."""
     places, count = layers[0].shape[-1], len(layers)
     if count * places**4 > MOST_WORK:
         most = int((MOST_WORK / count) ** 0.25)
         raise UsageError(f"flow: expected at most {most} tokens through {count} layers, got {places}; shorten the text")
-    return layer_flows(np.stack([mixed(weights) for weights in layers]))[None].astype(np.float32)
+    flows = layer_flows(np.stack([mixed(weights) for weights in layers]))
+    shares: Weights = (flows / flows.sum(-1, keepdims=True))[None].astype(np.float32)
+    return shares
 
 
 def mixed(weights: Weights) -> Floats:

@@ -47,7 +47,7 @@ def without_heads(model: nn.Module, heads: Sequence[str]) -> Iterator[None]:
 
 
 class _Closed:
-    """Zeros in place of what some heads have pooled: not their product with 0, which NaN would survive."""
+    """Zeros in place of what some heads have pooled."""
 
     def __init__(self, layer: MultiHeadAttention, heads: set[int]) -> None:
         self.columns = torch.zeros(layer.heads, layer.head_width, dtype=torch.bool)
@@ -87,6 +87,7 @@ def _stack(known: dict[str, list[MultiHeadAttention]], name: str | None, given: 
     if name is None and len(known) == 1:
         return next(iter(known.values()))
     if name not in known:
-        choices = ", ".join(f"{stack}.{given.rpartition(name + '.' if name else '')[2]}" for stack in known)
+        numbers = given.removeprefix(f"{name}.")
+        choices = ", ".join(f"{stack}.{numbers}" for stack in known)
         raise UsageError(f"without: expected one of {choices}, got {given!r}")
     return known[name]

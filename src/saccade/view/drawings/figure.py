@@ -191,8 +191,8 @@ def look_of_layer(scene: Scene, look: Look, layer: int) -> Look:
     layers = layers_of(scene.looks)
     same = {layers[each.name]: each for each in scene.looks if each.name in layers and _sides(each) == _sides(look)}
     if layer not in same:
-        known = f"layers {min(same)} to {max(same)}" if len(same) > 1 else "one layer"
-        raise UsageError(f"layer: expected one of the {known} of {quoted(look.name)}, got {layer}")
+        known = f"a layer from {min(same)} to {max(same)}" if len(same) > 1 else f"layer {min(same, default=1)} alone"
+        raise UsageError(f"layer: expected {known}, as {quoted(look.name)} has, got {layer}")
     return same[layer]
 
 

@@ -73,9 +73,9 @@ def drawn(sums: Mapping[str, HeadSums], title: str, notes: Sequence[str] = (), m
                 x = 46 + place * (heads * wide + APART)
                 parts += _panel(grid, name, x, y, wide, high)
                 right = max(right, x + heads * wide)
-            y += rows * high + 66
+            y += rows * high + 72
     notes_end = max(7 * display_text.columns(display_text.fit(line, 110)) + 40 for line in (title, *notes))
-    return document(max(right + 30, notes_end, 360.0), y - 18, title, *parts)
+    return document(max(right + 30, notes_end, 360.0), y, title, *parts)
 
 
 def _panel(grid: HeadGrid, measure: str, x: float, y: float, wide: float, high: float) -> Iterator[str]:
@@ -117,15 +117,14 @@ def lines(sums: Mapping[str, HeadSums], order: Sequence[tuple[str, int]], screen
     """A table: a line for each head, in this order, with its measures."""
     known = [name for name in MEASURES if any(name in one.sums for one in sums.values())]
     several = len({one.stack for one in sums.values()}) > 1
-    room = max(8, *(len(one.stack) for one in sums.values())) if several else 0
-    head = f"{'stack':{room}}  " if several else ""
-    table = [head + "  ".join(["head".rjust(6), *(name.rjust(9) for name in known)])]
+    table = [["head", *known, *["stack"] * several]]
     for name, number in order:
         one = sums[name]
-        first = f"{one.stack:{room}}  " if several else ""
-        cells = [written(one.mean(measure, number)).rjust(9) for measure in known]
-        table.append(first + "  ".join([f"{one.layer}.{number}".rjust(6), *cells]))
-    return [screen.fit(line, screen.width).rstrip() for line in table]
+        numbers = [written(one.mean(measure, number)) for measure in known]
+        table.append([f"{one.layer}.{number}", *numbers, *[one.stack] * several])
+    wide = [max(6, len(cell)) for cell in table[0][: len(known) + 1]]
+    rows = ("  ".join([*map(str.rjust, row, wide), *row[len(wide) :]]) for row in table)
+    return [screen.fit(row, screen.width).rstrip() for row in rows]
 
 
 def every(sums: Mapping[str, HeadSums]) -> list[tuple[str, int]]:
