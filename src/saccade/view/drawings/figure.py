@@ -14,7 +14,7 @@ from saccade.view.output.axis_labels import Labels
 from saccade.view.output.display_text import percent, place_name
 from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen
-from saccade.view.trace import Axis, Look, Pixels, Scene, matrix, quoted
+from saccade.view.trace import Axis, Look, Pixels, Scene, Weights, matrix, quoted
 
 UNTITLED = "where it looked"
 NAMED = 6  # unknown tokens that a note lists
@@ -157,7 +157,21 @@ def spread(scene: Scene, look: Look, head: int | None = None) -> float | None:
 
 def is_flat(scene: Scene, look: Look, head: int | None = None) -> bool:
     """Whether every row looks at everything alike, which small differences of color may hide."""
+    if head is not None and look.edges is None and look.places is None and _is_focused(look.weights[head]):
+        return False
     return (spread(scene, look, head) or 0.0) > FLAT
+
+
+def _is_focused(weights: Weights) -> bool:
+    """Whether the largest weights alone tell that rows are not uniform: a row whose largest weight is p, of n that are not
+    0, has at most the entropy of p and of 1 - p shared out evenly. Pages ask this of many heads; it takes no logarithms."""
+    seen = np.count_nonzero(weights, axis=1)
+    counted = seen > 1
+    if not counted.any() or weights.min() < 0 or np.abs(weights.sum(axis=1) - 1).max() > 0.01:
+        return False
+    top, others = weights.max(axis=1)[counted].clip(1e-6, 1 - 1e-6).astype(np.float64), seen[counted]
+    most = -top * np.log(top) - (1 - top) * (np.log1p(-top) - np.log(others - 1))
+    return bool((most / np.log(others)).mean() <= FLAT)
 
 
 def _axis_name(name: str, axis: Axis) -> str:
