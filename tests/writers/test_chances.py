@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from saccade.writers.chances import Chances, HeadAblation, Slot
+from saccade.writers.chances import Chances, HeadAblation, OutputSlot
 
 NAMES = ["cat", "dog", "hat"]
 
 
-def slot(*probabilities: float) -> Slot:
-    return Slot("filled in 1", np.array(probabilities), NAMES.__getitem__)
+def slot(*probabilities: float) -> OutputSlot:
+    return OutputSlot("filled in 1", np.array(probabilities), NAMES.__getitem__)
 
 
 def test_tokens_and_their_sum() -> None:

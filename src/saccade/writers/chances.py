@@ -16,7 +16,7 @@ SHOWN = 5  # of the outputs that are likeliest, before or after
 
 
 @dataclass(frozen=True)
-class Slot:
+class OutputSlot:
     """One thing that is put out: the probability of everything that could stand there, and what that is called.
 
     Shapes: probabilities (N)
@@ -34,7 +34,7 @@ class Chances:
     ids: Sequence[int] = ()
     tokens: Sequence[str] = ()
     log_probs: Floats = field(default_factory=lambda: NONE)
-    slots: Sequence[Slot] = ()
+    slots: Sequence[OutputSlot] = ()
     vector: Floats | None = None
 
 
@@ -111,7 +111,7 @@ class HeadAblation:
         return lines
 
 
-def _compared(before: Slot, after: Slot, count: int) -> list[dict[str, Any]]:
+def _compared(before: OutputSlot, after: OutputSlot, count: int) -> list[dict[str, Any]]:
     old, new = before.probabilities, after.probabilities
     places = _likeliest(old, new, count)
     return [{"output": before.label(at), "before": float(old[at]), "after": float(new[at])} for at in places]

@@ -22,7 +22,7 @@ from saccade.evaluation.likelihood import Likelihood
 from saccade.evaluation.text_scores import perplexity
 from saccade.search import search, stream
 from saccade.writers import text
-from saccade.writers.chances import Chances, Slot
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.strided_windows import likelihood
 from saccade.writers.text_stream import Ended, TextStream
 from saccade.writers.writer import Loss, Options, Prediction, ReaderTokens
@@ -171,7 +171,7 @@ class Writer(ReaderTokens, text.Writer):
         logs = model.log_probs(tokens)[0].double()
         own = logs[:-1].gather(1, tokens[0, 1:, None])[:, 0].cpu().numpy()
         ids = tokens[0, 1:].tolist()
-        following = Slot("next token", logs[-1].exp().cpu().numpy(), lambda index: self.tokenizer.labels([index])[0])
+        following = OutputSlot("next token", logs[-1].exp().cpu().numpy(), lambda index: self.tokenizer.labels([index])[0])
         return Chances(ids, self.tokenizer.labels(ids), own, [following])
 
     def _continued(self, hypothesis: Any, context: list[int], options: Options) -> Prediction:

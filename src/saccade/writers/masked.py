@@ -21,7 +21,7 @@ from saccade.readers.pieces import PiecesRow, pieces_input
 from saccade.readers.sentence_splitting import sentences
 from saccade.view.output.display_text import percent
 from saccade.writers import writer
-from saccade.writers.chances import Chances, Slot
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Loss, Options, Prediction, recording
 
 CHECKED = 1  # what validation data draws its masks by: always the same
@@ -196,7 +196,7 @@ class Writer(writer.Writer):
             fix = f"write {self.reader.mask} where one is to be filled in"
             raise DataError(f"expected a text with a hidden token, got {str(batch.input.texts[0])[:40]!r}; {fix}")
         rows = self._logits(model, batch).softmax(-1).numpy()
-        return Chances(slots=[Slot(f"filled in {number}", row, self._name) for number, row in enumerate(rows, 1)])
+        return Chances(slots=[OutputSlot(f"filled in {number}", row, self._name) for number, row in enumerate(rows, 1)])
 
     def _name(self, token: int) -> str:
         name: str = self.reader.tokenizer.labels([token])[0]

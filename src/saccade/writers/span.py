@@ -17,7 +17,7 @@ from saccade.evaluation.spans import answer_f1, normalized
 from saccade.readers.reader import Reader
 from saccade.view.trace import Axis
 from saccade.writers import writer
-from saccade.writers.chances import Chances, Slot
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, probable, recording
 
 FILE = "answers.json"
@@ -126,7 +126,7 @@ class Writer(writer.Writer):
         probabilities = model.logits(batch.input).double().softmax(1)[0].cpu().numpy()
         tokens = self.reader.tokenizer.labels(batch.input.tokens[0].tolist())
         name = {0: "first token of the answer", 1: "last token of the answer"}
-        return Chances(slots=[Slot(name[side], probabilities[:, side], tokens.__getitem__) for side in name])
+        return Chances(slots=[OutputSlot(name[side], probabilities[:, side], tokens.__getitem__) for side in name])
 
     def _require_pairs(self, batch: Batch) -> None:
         for text in batch.input.texts:

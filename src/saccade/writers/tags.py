@@ -17,7 +17,7 @@ from saccade.evaluation.spans import OUTSIDE, is_bio, span_f1
 from saccade.readers.reader import Reader
 from saccade.view.trace import Axis
 from saccade.writers import writer
-from saccade.writers.chances import Chances, Slot
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, probable, recording
 
 FILE = "tags.json"
@@ -127,11 +127,9 @@ class Writer(writer.Writer):
     def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
         ((best,),) = self.predict(model, batch, options, [1])
         assert best.values is not None
-        words = batch.input.texts[0].split()
-        name = self.names.__getitem__
-        return Chances(
-            slots=[Slot(f"{n}: {word}", row, name) for n, (word, row) in enumerate(zip(words, best.values, strict=True), 1)]
-        )
+        words, name = batch.input.texts[0].split(), self.names.__getitem__
+        rows = enumerate(zip(words, best.values, strict=True), 1)
+        return Chances(slots=[OutputSlot(f"{number}: {word}", row, name) for number, (word, row) in rows])
 
     def _tagged(self, logs: Floats, words: Any, count: int, looks: Sequence[Any]) -> Prediction:
         """A label for each of so many words; one that was not read, behind the maximum length, is outside of all spans."""
