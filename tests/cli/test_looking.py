@@ -98,5 +98,6 @@ def test_what_cannot_be_is_said(options: list[str], said: str, bert: Path, capsy
 
 def test_without_a_text_there_is_nothing(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty.txt").write_text("\n")
-    assert "there is nothing to look at" in here(["look", str(bert)], capsys).err
+    assert "there is nothing to look at" in here(["look", str(bert), " "], capsys).err
+    assert "Missing argument TEXT" in here(["look", str(bert)], capsys).err
     assert "expected a text on each line" in here(["look", str(bert), "--file", str(tmp_path / "empty.txt")], capsys).err

@@ -50,8 +50,10 @@ def look(
         raise UsageError("--count: expected --heads, whose rows it counts; leave it out")
     if machine and not (heads or without):
         raise UsageError("--json: expected --heads or --without; a look is written by --out look.json")
+    if not texts and file is None:
+        raise UsageError("Missing argument TEXT: expected a text, or --file; see saccade look --help")
     given = [*texts, *_lines_of(file)] if file is not None else list(texts)
-    if not given or not all(text.strip() for text in given):
+    if not all(text.strip() for text in given):
         raise DataError("there is nothing to look at: the text is empty")
     require_few(n_best)
     model = opened_model(path, which, device)
