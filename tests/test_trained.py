@@ -12,6 +12,7 @@ from PIL import Image
 
 import saccade
 from saccade import systems
+from saccade.attention import through_layers
 from saccade.cli.main import run as run_command
 from saccade.data.examples import Bag, Example, Picture
 from saccade.errors import DataError, UnknownName, UsageError
@@ -21,8 +22,9 @@ from saccade.training.memory import random_tensors, restore_random
 from saccade.training.progress import Quiet
 from saccade.training.train import train
 
+from .exchange import encoder_models, gpt_models
 from .training import small
-from .training.runs import tiny
+from .training.runs import tiny, tiny_transformer
 
 DATE = "<en_US> 3/4/18"
 Open = Callable[[str], TrainedModel]
@@ -41,6 +43,7 @@ def as_before() -> Iterator[None]:
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Open:
     """A model of each kind, trained once."""
     kinds = {"dates": lambda folder: tiny("train.steps=6"), **small.KINDS}
+    kinds["transformer"] = lambda folder: tiny_transformer("train.steps=6")
     known: dict[str, TrainedModel] = {}
 
     def of(kind: str) -> TrainedModel:
@@ -478,3 +481,144 @@ def test_wrong_keywords_are_refused_and_nothing_is_left(keys: dict[str, Any], to
         saccade.train("luong", data=tmp_path / "pairs.tsv", out=tmp_path / "run", quiet=True, **keys)
     assert str(error.value).startswith(told)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def gpt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, TrainedModel]:
+    """A published language model, by transformers and here."""
+    path = tmp_path_factory.mktemp("gpt")
+    return gpt_models.published(path, attn_implementation="eager"), saccade.load(path)
+
+
+def ids_of(model: TrainedModel, text: str) -> torch.Tensor:
+    return torch.tensor([model.task.writer.tokenizer.encode(text)])
+
+
+def test_a_language_model_that_reads_looks_as_transformers_does(gpt: tuple[Any, TrainedModel]) -> None:
+    theirs, model = gpt
+    shown = model.look("to be, or not", reading=True)
+    with torch.no_grad():
+        expected = theirs(ids_of(model, "to be, or not"), output_attentions=True).attentions
+    for layer, weights in enumerate(expected, 1):
+        for head in range(weights.shape[1]):
+            assert np.allclose(shown.weights(layer=layer, head=head), weights[0, head], atol=1e-5)
+    assert shown.scenes[0].notes == {}
+    assert shown.scenes[0].title == "to be, or not"
+    with pytest.raises(DataError, match="at most 40 expected"):
+        model.look("to be " * 40, reading=True)
+
+
+def test_heads_of_many_texts_are_those_of_all_scenes(gpt: tuple[Any, TrainedModel]) -> None:
+    _, model = gpt
+    given = ["to be, or not", "that is", "the question"] * 4  # more than are held at once
+    report, whole = model.heads(given), model.look(given, reading=True).heads()
+    assert (report.texts, report.tokens) == (12, whole.tokens)
+    for row, expected in zip(report.table(), whole.table(), strict=True):
+        assert row == pytest.approx(expected)
+    assert model.heads("to be").table()[0]["next"] == 0  # nothing is seen of what follows
+
+
+def test_paths_through_layers_are_further_looks(gpt: tuple[Any, TrainedModel]) -> None:
+    _, model = gpt
+    shown = model.look("to be, or not", rollout=True, flow=True)
+    assert shown.looks[2:] == ["attention rollout", "attention flow"]
+    layers = [look.weights for look in shown.scenes[0].looks[:2]]
+    for method, name in ((through_layers.rollout, "attention rollout"), (through_layers.flow, "attention flow")):
+        assert np.allclose(shown.weights(name), method(layers)[0])
+
+
+def test_without_heads_a_model_is_as_if_their_columns_were_zero(gpt: tuple[Any, TrainedModel]) -> None:
+    """The rows of the output projection that read a head are zero in theirs, and here the head is left out."""
+    theirs, model = gpt
+    ids = ids_of(model, "to be, or not")
+    before = model.module.log_probs(ids)
+    projection = theirs.transformer.h[1].attn.c_proj.weight
+    kept = projection.detach().clone()
+    try:
+        with torch.no_grad():
+            projection[8:] = 0  # of two heads of 8 numbers
+            expected = theirs(ids).logits.log_softmax(-1)
+    finally:
+        with torch.no_grad():
+            projection.copy_(kept)
+    with model.without("2.1"), torch.no_grad():
+        assert torch.allclose(model.module.log_probs(ids), expected, atol=1e-5)
+        stepped = gpt_models.log_probs(model, ids)  # as texts are written
+        assert torch.allclose(stepped, expected, atol=1e-5)
+    assert not torch.allclose(before, expected, atol=1e-2)
+    assert torch.equal(model.module.log_probs(ids), before)
+    found = model.ablation("to be, or not", ["2.1"])
+    assert [row["after"] for row in found.tokens()] == pytest.approx(
+        expected[0, :-1].gather(1, ids[0, 1:, None])[:, 0].tolist(), abs=1e-5
+    )
+    after = found.after.slots[0].probabilities
+    assert after == pytest.approx(expected[0, -1].exp().numpy(), abs=1e-6)
+
+
+def test_what_a_written_text_loses(opened: Open) -> None:
+    """The text that all heads write, and how likely it is without some."""
+    model = opened("transformer")
+    found = model.ablation(DATE, ["cross.1", "encoder.1.0"])
+    best = model.predict(DATE)
+    assert found.before.log_probs.sum() == pytest.approx(best.log_prob, abs=1e-4)
+    assert list(found.before.tokens) == list(best.tokens)
+    assert found.change != 0
+    assert same(model.predict(DATE), best)
+    with pytest.raises(UsageError, match=r"without: expected one of encoder\.1, decoder\.1, cross\.1"):
+        model.ablation(DATE, ["1"])
+    assert {look.name for look in model.look(DATE, rollout=True).scenes[0].looks if look.kind == "rollout"} == {
+        "attention rollout, encoder",
+        "attention rollout, decoder",
+    }
+    assert {one.stack for one in model.heads(DATE).sums.values()} == {
+        "cross-attention",
+        "decoder self-attention",
+        "encoder self-attention",
+    }
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "names"),
+    [
+        ("masked", "the [MASK] sat on the [MASK]", ["filled in 1", "filled in 2"]),
+        ("label", "the cat sat", ["label"]),
+        ("tags", "the cat sat", ["1: the", "2: cat", "3: sat"]),
+        ("span", "who sat ||| the cat sat", ["first token of the answer", "last token of the answer"]),
+    ],
+)
+def test_what_other_outputs_lose(task: str, text: str, names: list[str], tmp_path: Path) -> None:
+    model = encoder_models.run("bert", tmp_path / "run", task)
+    found = model.ablation(text, ["1", "2.1"])
+    assert [slot.name for slot in found.before.slots] == names
+    for before, after in zip(found.before.slots, found.after.slots, strict=True):
+        assert before.probabilities.sum() == pytest.approx(1)
+        assert after.probabilities.sum() == pytest.approx(1)
+        assert not np.array_equal(before.probabilities, after.probabilities)
+    best = model.predict(text)
+    if task == "label":
+        assert next(iter(found.outputs(1).values()))[0]["output"] == best.text
+    if task == "tags":
+        assert " ".join(rows[0]["output"] for rows in found.outputs(1).values()) == best.text
+    if task == "masked":
+        assert [rows[0]["output"] for rows in found.outputs(1).values()] == list(best.tokens)
+        with pytest.raises(DataError, match="expected a text with a hidden token"):
+            model.ablation("the cat", ["1"])
+    many = model.ablation([text, text], ["1"])
+    assert [one.table() for one in many] == [model.ablation(text, ["1"]).table()] * 2
+
+
+def test_vectors_lose_their_direction(tmp_path: Path) -> None:
+    encoder_models.published("bert", tmp_path, "masked")
+    model = saccade.load(tmp_path)
+    before = model.embed("the cat sat")
+    with model.without("1", "2"):
+        after = model.embed("the cat sat")
+    assert not np.allclose(before, after)
+    assert np.array_equal(model.embed("the cat sat"), before)
+
+
+def test_systems_without_heads_say_so(opened: Open) -> None:
+    with pytest.raises(UsageError, match="without: expected a model of multi-head attention"):
+        opened("dates").ablation(DATE, ["1"])
+    with pytest.raises(UsageError, match="reading: expected a language model, got"):
+        opened("dates").look(DATE, reading=True)

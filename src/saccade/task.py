@@ -21,6 +21,7 @@ from saccade.evaluation.metrics import Evaluation
 from saccade.layers.linear import at_rest
 from saccade.readers.reader import Column, Load, Note, Reader
 from saccade.view.trace import Axis, Look, Scene
+from saccade.writers.chances import Chances
 from saccade.writers.text_stream import TextStream
 from saccade.writers.writer import Options, Prediction, Writer
 
@@ -256,6 +257,13 @@ class Task:
         with torch.inference_mode():
             pieces: TextStream = self.writer.stream(model.eval(), batch, options)
         return pieces
+
+    def chances(self, model: Any, example: Example, options: Options, given: Chances | None = None) -> Chances:
+        """How likely everything is that could be put out for an example."""
+        batch = Batch(self.reader.encode([example.input]).batch([0])).to(next(model.parameters()).device)
+        with torch.inference_mode():
+            found: Chances = self.writer.chances(model.eval(), batch, options, given)
+        return found
 
     def evaluate(self, model: Any, examples: Sequence[Example], options: Options, tick: Tick = _silent) -> Evaluation:
         """Scores of all examples and of each group, with the predictions that they are of."""

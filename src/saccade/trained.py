@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 import saccade
 from saccade import config, data, systems
+from saccade.attention.through_layers import METHODS
 from saccade.data.examples import PARTS, Example, Splits, files_of
 from saccade.data.formats import running_text, text_files
 from saccade.data.formats.python_data import examples_of, kept
@@ -22,6 +24,7 @@ from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.likelihood import Likelihood
 from saccade.evaluation.metrics import Evaluation
+from saccade.layers.ablated_heads import without_heads
 from saccade.search import Config as SearchConfig
 from saccade.search.search_config import MOST
 from saccade.task import Kinds, Task
@@ -37,13 +40,17 @@ from saccade.training.starting import Start, beside, found
 from saccade.training.train import holds_run_already
 from saccade.training.train import train as train_run
 from saccade.training.train_config import Config as TrainConfig
+from saccade.view.head_measures import HeadSums, is_measured, rows_of, summed, within
+from saccade.view.head_report import HeadReport
 from saccade.view.shown import Shown
-from saccade.view.trace import Trace
+from saccade.view.trace import Look, Scene, Trace
 from saccade.writers import strided_windows, vector
+from saccade.writers.chances import HeadAblation
 from saccade.writers.text_stream import TextStream
 from saccade.writers.writer import Options, Prediction, with_alternatives
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # of a run's directory
+AT_ONCE = 8  # texts whose weights are held at once
 
 
 class TrainedModel:
@@ -349,20 +356,102 @@ class TrainedModel:
         example = self.task.reader.parse(given, lambda: self.splits) or Example("")
         return replace(example, target=str(target), group=group)
 
-    def look(self, inputs: Any, *, n_best: int = 1, to: str | None = None, **search: Any) -> Shown:
-        """Where the model looked, a scene for each input (and for each of n_best outputs); it draws itself in a notebook."""
+    def look(
+        self,
+        inputs: Any,
+        *,
+        n_best: int = 1,
+        to: str | None = None,
+        reading: bool = False,
+        rollout: bool = False,
+        flow: bool = False,
+        **search: Any,
+    ) -> Shown:
+        """Where the model looked, a scene for each input (and for each of n_best outputs); it draws itself in a notebook.
+
+        With `reading` a language model writes nothing, and the looks are those of the text to itself. `rollout` and `flow`
+        add attention rollout and attention flow through all layers (Abnar & Zuidema 2020), of a language model as it reads.
+        """
+        through = [name for name, wanted in (("rollout", rollout), ("flow", flow)) if wanted]
+        listed, options = self._looking(inputs, to, reading or bool(through), n_best=n_best, **search)
+        if reading and not self.task.writer.CONTINUES:
+            raise UsageError(f"reading: expected a language model, got {self.system}; leave it out")
+        return Shown(Trace(self.system, [with_paths(scene, through) for scene in self._scenes(listed, options)]))
+
+    def heads(self, inputs: Any, *, to: str | None = None, **search: Any) -> HeadReport:
+        """What each head attends to, measured on a text or on several: shares of its weight on the previous token, the same,
+        the next, the first and on separators, entropy and distance. Of a language model, on the texts as it reads them."""
+        listed, options = self._looking(inputs, to, reading=True, **search)
+        sums, texts, tokens = dict[str, HeadSums](), 0, 0
+        for start in range(0, len(listed), AT_ONCE):  # so that the weights of few texts are held
+            scenes = list(self._scenes(listed[start : start + AT_ONCE], options))
+            sums, texts, tokens = summed(scenes, sums), texts + len(scenes), tokens + rows_of(scenes)
+        if not sums:
+            raise UsageError(f"heads: expected a system whose attention is a matrix, got {self.system}; see its look")
+        return HeadReport(self.system, sums, texts, tokens)
+
+    @contextmanager
+    def without(self, *heads: str) -> Iterator[None]:
+        """Inside, these heads add nothing to anything that the model does: "3.5" is head 5 (from 0) of layer 3 (from 1),
+        "3" the whole layer.
+
+        with model.without("3.5", "4"):
+            model.evaluate()
+        """
+        with without_heads(self.module, heads):
+            yield
+
+    def ablation(self, inputs: Any, without: Sequence[str], *, to: str | None = None) -> Any:
+        """What these heads change in the output for an input, a `HeadAblation`; for a list, a list of them.
+
+        Of a language model the log-probability of each token of the text and the next token; of others what is filled in,
+        labels, tags, the ends of answers, the text that all heads write, or the vector.
+        """
+        several, listed = _listed(inputs)
+        options, made = self.options(to), []
+        for each in listed:
+            example = self.task.reader.parse(each, lambda: self.splits)
+            if example is None:
+                raise DataError("there is nothing to compare: the input is empty")
+            self.task.reader.check(example)
+            before = self.task.chances(self.module, example, options)
+            with self.without(*without):
+                after = self.task.chances(self.module, example, options, before)
+            made.append(HeadAblation(str(example.input), list(without), before, after))
+        return made if several else made[0]
+
+    def _looking(self, inputs: Any, to: str | None, reading: bool, **search: Any) -> tuple[list[Any], Options]:
+        """The inputs, and how predictions are made of them that tell where was looked."""
         if not systems.attends(self.system, self.run.settings.model):
             what = f"{self.system}, as this run is configured, has no attention to show"
             raise UsageError(f"{self.run.path}: {what}; see: saccade systems")
         _, listed = _listed(inputs)
         slide = True if self.task.writer.CONTINUES else None  # of a text longer than the context, its end is seen
-        options = self.options(to, looks=True, slide=slide, n_best=n_best, **search)
-        scenes = []
+        options = self.options(to, looks=True, slide=slide, **search)
+        return listed, replace(options, reading=reading and self.task.writer.CONTINUES)
+
+    def _scenes(self, listed: Sequence[Any], options: Options) -> Iterator[Scene]:
         for example, predictions in self._outputs(listed, options):
             if example is None:
                 raise DataError("there is nothing to look at: the input is empty")
-            scenes += [self.task.scene(self.module, example, one) for one in self.task.writer.shown(predictions)]
-        return Shown(Trace(self.system, scenes))
+            yield from (self.task.scene(self.module, example, one) for one in self.task.writer.shown(predictions))
+
+
+def with_paths(scene: Scene, methods: Sequence[str]) -> Scene:
+    """The scene with looks through all layers, of each stack of layers in which places of a text look at each other."""
+    stacks: dict[tuple[str, str], list[Look]] = {}
+    for look in scene.looks if methods else []:
+        if is_measured(look) and within(look) and look.weights.shape[1] == look.weights.shape[2]:
+            stacks.setdefault((look.queries, look.keys), []).append(look)
+    if methods and not stacks:
+        raise UsageError(f"{methods[0]}: expected layers in which all of a text looks at itself, got none")
+    added = []
+    for (queries, keys), layers in stacks.items():
+        which = f", {layers[0].name.partition(' self-attention')[0]}" if len(stacks) > 1 else ""
+        for method in methods:
+            weights = METHODS[method]([look.weights for look in layers])
+            added.append(Look(f"attention {method}{which}", queries, keys, weights, kind=method))
+    return replace(scene, looks=[*scene.looks, *added])
 
 
 def _listed(inputs: Any) -> tuple[bool, list[Any]]:

@@ -1,9 +1,8 @@
-"""What moved the output adds up to what it moved by; rollout multiplies layers."""
+"""What moved the output adds up to what it moved by."""
 
-import numpy as np
 import torch
 
-from saccade.inside.attribution import gradient_x_input, integrated_gradients, rollout
+from saccade.inside.attribution import gradient_x_input, integrated_gradients
 
 
 def test_gradient_times_input_of_a_linear_function_is_the_function() -> None:
@@ -22,13 +21,3 @@ def test_integrated_gradients_are_complete() -> None:
     assert moved.shape == x.shape
     assert torch.allclose(moved.sum(), output(x) - output(baseline), atol=1e-4)
     assert not torch.allclose(gradient_x_input(output, x).sum(), output(x) - output(torch.zeros(3, 6)), atol=1e-2)
-
-
-def test_rollout_follows_attention_through_layers() -> None:
-    """Two layers in which each place looks at the one before it: half stays, half moves on."""
-    shift = np.roll(np.eye(3, dtype=np.float32), -1, axis=1)[None]
-    found = rollout([shift, shift])
-    half = (np.eye(3) + shift[0]) / 2
-    assert found.shape == (1, 3, 3)
-    assert np.allclose(found[0], half @ half)
-    assert np.allclose(found.sum(-1), 1)

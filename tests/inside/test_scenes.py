@@ -20,15 +20,19 @@ PAIR = [f"{kind}, layer {number}" for number in (1, 2) for kind in ("decoder sel
 
 def test_a_text_that_is_read() -> None:
     own = model("bert")
-    shown = saccade.look(own, tokenizer(), TEXT, rollout=True)
-    assert shown.looks == ["self-attention, layer 1", "self-attention, layer 2", "attention rollout"]
+    shown = saccade.look(own, tokenizer(), TEXT, rollout=True, flow=True)
+    assert shown.looks == ["self-attention, layer 1", "self-attention, layer 2", "attention rollout", "attention flow"]
+    assert np.allclose(shown.weights("attention flow").sum(-1), 1, atol=1e-5)
+    assert shown.heads().texts == 1
+    some = saccade.look(own, tokenizer(), TEXT, layers=[2])  # which keeps its number
+    assert np.array_equal(some.weights(layer=2, head=3), shown.weights(layer=2, head=3))
     (scene,) = shown.scenes
     assert list(scene.axes["input"].labels) == TEXT.split()
     ids = torch.tensor([tokenizer()(TEXT)["input_ids"]])
     with torch.no_grad():
         expected = model("bert", "eager")(ids, output_attentions=True).attentions
     assert np.allclose(shown.weights("self-attention, layer 2", head=3), expected[1][0, 3], atol=1e-5)
-    assert [look.kind for look in scene.looks] == ["attention", "attention", "rollout"]
+    assert [look.kind for look in scene.looks] == ["attention", "attention", "rollout", "flow"]
     assert "the" in str(shown)
     assert "<iframe" in shown._repr_html_()
 

@@ -13,7 +13,7 @@ import pytest
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.view import Scene, Shown, load
 
-from .traces import HOSTILE, bag, caption, edges, glimpses, hostile, plain, trace
+from .traces import HOSTILE, bag, caption, edges, glimpses, hostile, layered, plain, trace
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -138,3 +138,15 @@ def test_an_editor_chooses_among_text_image_and_page() -> None:
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert bundle["text/html"].startswith("<iframe")
     json.dumps(bundle)
+
+
+def test_a_layer_is_named_by_its_number() -> None:
+    shown = Shown(trace(layered()))
+    assert np.array_equal(shown.weights(layer=2, head=1), shown.weights("self-attention, layer 2", 1))
+    assert shown.weights(layer=3).shape == (5, 5)
+    assert shown.of_layer(2).look == "self-attention, layer 2"
+    assert Shown(trace(plain()), "self").of_layer(1).look == "self"
+    with pytest.raises(UsageError, match="layer: expected a layer from 1 to 3, as 'self-attention, layer 1' has, got 4"):
+        shown.weights(layer=4)
+    with pytest.raises(UsageError, match="layer: expected layer 1 alone, as 'cross' has, got 2"):
+        Shown(trace()).of_layer(2)

@@ -16,7 +16,7 @@ from saccade.errors import DataError
 from saccade.view.trace import Axis, Look, Scene, Trace
 from saccade.view.trace_file import encode, load, save
 
-from .traces import bag, caption, edges, glimpses, hostile, marked, plain, trace
+from .traces import bag, caption, edges, glimpses, hostile, layered, marked, plain, trace
 
 Header = dict[str, Any]
 
@@ -27,7 +27,13 @@ def header(content: bytes) -> Header:
     return json.loads(table["__metadata__"]["saccade"])  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("scene", [plain(), hostile(), caption(), edges(), glimpses(), glimpses(3), marked()])
+def numbered() -> Scene:
+    """The last layers alone."""
+    scene = layered()
+    return dataclasses.replace(scene, looks=[dataclasses.replace(look, layer=n) for n, look in enumerate(scene.looks, 10)])
+
+
+@pytest.mark.parametrize("scene", [plain(), hostile(), caption(), edges(), glimpses(), glimpses(3), marked(), numbered()])
 def test_what_is_saved_comes_back(scene: Scene, tmp_path: Path) -> None:
     save(Trace("dates", [scene, plain("second")]), tmp_path / "a.trace")
     back = load(tmp_path / "a.trace")
@@ -43,6 +49,7 @@ def test_what_is_saved_comes_back(scene: Scene, tmp_path: Path) -> None:
         assert (None if stored is None else stored.tolist()) == (None if given is None else given.tolist())
     for one, other in zip(found.looks, scene.looks, strict=True):
         assert (one.name, one.kind, one.queries, one.keys) == (other.name, other.kind, other.queries, other.keys)
+        assert one.layer == other.layer
         for field in ("weights", "edges", "places"):
             stored, given = getattr(one, field), getattr(other, field)
             assert (stored is None) == (given is None)

@@ -51,6 +51,19 @@ def marked() -> Scene:
     return Scene("das Qzx Haus", {"source": source, "written": written}, looks)
 
 
+def layered(places: int = 5) -> Scene:
+    """Three layers of two heads: head 1 of layer 2 looks at the token before, all others anywhere."""
+    labels = ["[CLS]", *(f"w{number}" for number in range(places - 2)), "[SEP]"]
+    looks = []
+    for layer in (1, 2, 3):
+        weights = softmax(np.random.default_rng(layer).normal(size=(2, places, places)))
+        if layer == 2:
+            weights[1] = np.eye(places, k=-1)
+            weights[1, 0, 0] = 1
+        looks.append(Look(f"self-attention, layer {layer}", "input", "input", weights))
+    return Scene("a text", {"input": Axis("pieces", labels)}, looks)
+
+
 def hostile() -> Scene:
     text = "".join(HOSTILE)
     axes = {text: Axis(text, HOSTILE)}

@@ -329,23 +329,43 @@ def compare(
 
 @app.command()
 def look(
-    path: RunPath,
-    texts: Annotated[list[str], Argument(help="What to read", metavar="TEXT…")],
-    out: Annotated[list[Path], Many("--out", "-o", help="Write .html, .svg, .png or .trace; may be repeated.")],
+    path: ModelPath,
+    texts: Annotated[list[str], Argument(help="What to read", metavar="[TEXT]…", default_factory=list, show_default=False)],
+    out: Annotated[list[Path], Many("--out", "-o", help="Write .html, .svg, .png, .json or .trace; may be repeated.")],
+    without: Annotated[
+        list[str], Many("--without", help="Leave out a head (layer.head, as 3.5) or layer (3), and tell what changes.")
+    ],
+    file: Annotated[str | None, Option("--file", help="More texts, one a line; - reads standard input.")] = None,
     n_best: NBest = 1,
     to: Annotated[str | None, Option("--to", help="The language, of a run that writes several.")] = None,
     attention: Annotated[str | None, Option("--look", help="Which attention, where there are several.")] = None,
-    head: Annotated[int | None, Option("--head", min=0, help="Which head; else their mean.")] = None,
-    drawing: Annotated[str | None, Option("--drawing", help="How: heatmap, lines, overview …; else what fits.")] = None,
+    layer: Annotated[int | None, Option("--layer", min=1, help="Which layer, from 1; else the first.")] = None,
+    head: Annotated[int | None, Option("--head", min=0, help="Which head, from 0; else their mean.")] = None,
+    drawing: Annotated[
+        str | None, Option("--drawing", help="How: heatmap, lines, overview, head_grid …; else what fits.")
+    ] = None,
+    reading: Annotated[bool, Flag("--reading", help="A language model only reads the text, and writes nothing.")] = False,
+    rollout: Annotated[bool, Flag("--rollout", help="Add attention rollout through all layers.")] = False,
+    flow: Annotated[bool, Flag("--flow", help="Add attention flow through all layers.")] = False,
+    heads: Annotated[bool, Flag("--heads", help="Report what each head attends to, over all texts.")] = False,
+    sort: Annotated[
+        str | None,
+        Option("--sort", help="Report heads by previous, same, next, first, separator, entropy or distance."),
+    ] = None,
+    count: Annotated[int | None, Option("--count", "-n", min=1, help="Heads that the report shows; else 20.")] = None,
     width: Annotated[
         int | None, Option("--width", min=16, max=10_000, help="Columns of the picture in the terminal.")
     ] = None,
     color: Annotated[bool | None, Flag("--color/--no-color", help="Else what the terminal can do.")] = None,
+    machine: Json = False,
     which: Which = None,
     device: Device = "auto",
 ) -> None:
-    """See where a model looked: saccade look runs/dates '<de_DE> 3. April 2018' --out look.html."""
-    call("verbs.look", locals())
+    """See where a model looked: saccade look runs/dates '<de_DE> 3. April 2018' --out look.html.
+
+    --heads reports what each head attends to; --without 3.5 tells what an output loses without a head.
+    """
+    call("looking.look", locals())
 
 
 @app.command()

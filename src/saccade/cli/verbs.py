@@ -31,11 +31,7 @@ from saccade.training.progress import watcher
 from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
 from saccade.training.train import train as train_run
-from saccade.view import shown
 from saccade.view.output.display_text import columns, fit
-from saccade.view.output.saving import kind_of
-from saccade.view.render import terminal
-from saccade.view.shown import FILES
 from saccade.writers.writer import Prediction
 
 CONFUSED, NARROW = ((8, 14), (12, 6)), 7  # so many labels of a matrix that is shown have so many letters; its columns
@@ -301,39 +297,6 @@ def without_columns(lines: Iterable[str], name: str) -> Iterator[str]:
             print(f"note: {about}; examples with their answers are for saccade evaluate --data", file=sys.stderr)
             warned = True
         yield line
-
-
-def look(
-    path: Path,
-    texts: Sequence[str],
-    out: Sequence[Path],
-    n_best: int,
-    which: str | None,
-    *,
-    to: str | None,
-    attention: str | None,
-    head: int | None,
-    drawing: str | None,
-    width: int | None,
-    color: bool | None,
-    device: str,
-) -> None:
-    """Draw where the model looked for each text, in the terminal or into files."""
-    for target in out:
-        kind_of(target, FILES)
-    if not all(text.strip() for text in texts):
-        raise DataError("there is nothing to look at: the text is empty")
-    require_few(n_best)
-    trace = opened_model(path, which, device).look(list(texts), n_best=n_best, to=to).trace
-    for target in out:
-        for written in shown.Shown(trace, attention, head, drawing).save(target):
-            print(written)
-    for scene in trace.scenes if not out else []:
-        print(terminal(scene, look=attention, head=head, width=width, color=color, drawing=drawing), end="\n\n")
-    names = [look.name for look in trace.scenes[0].looks]
-    if not out and attention is None and len(names) > 1:
-        others = ", ".join(f'"{name}"' for name in names[1:])
-        print(f"shown: {names[0]}; there are also {others} (--look NAME, and --head N for one head)")
 
 
 def sample(name: str, words: Sequence[str], count: int, split: str) -> None:

@@ -1,15 +1,14 @@
 """What moved the output, from its gradient: gradient × input, and integrated gradients (Sundararajan et al. 2017).
 
-And attention rollout, which follows attention through the layers (Abnar & Zuidema 2020). None of them is attention.
+Neither is attention.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from saccade.errors import UsageError
@@ -17,15 +16,6 @@ from saccade.inside.places import token_axis
 from saccade.inside.runs import ModelRun
 
 Output = Callable[[Tensor], Tensor]
-
-
-def rollout(layers: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """(1, N, N) from the weights (heads, N, N) of layers in order: heads averaged, half of each layer passing by."""
-    total = np.eye(layers[0].shape[-1])
-    for weights in layers:
-        mixed = (weights.mean(0, dtype=np.float64) + np.eye(weights.shape[-1])) / 2
-        total = mixed / mixed.sum(-1, keepdims=True) @ total
-    return total[None].astype(np.float32)
 
 
 def gradient_x_input(output: Output, inputs: Tensor, baseline: Tensor | None = None) -> Tensor:

@@ -27,6 +27,7 @@ class LookRequest:
     num_beams: int
     layers: Sequence[int] | None
     rollout: bool
+    flow: bool
     attributions: tuple[str, ...]
 
 

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from saccade.attention import Attended, Looks
+from saccade.attention import Attended, Looks, through_layers
 from saccade.errors import UnknownName, UsageError
-from saccade.inside.attribution import METHODS, LogitSource, rollout
+from saccade.inside.attribution import METHODS, LogitSource
 from saccade.inside.places import frame_axis, grid_of, group_size, number_axis, patch_axis
 from saccade.inside.recording import looking
 from saccade.inside.runs import LookRequest, ModelRun, generate, runs
@@ -40,6 +40,7 @@ def look(
     num_beams: int = 1,
     layers: Sequence[int] | None = None,
     rollout: bool = False,
+    flow: bool = False,
     attributions: Sequence[str] = (),
 ) -> Shown:
     """Where any PyTorch model attended; it draws itself in a notebook and prints in a terminal.
@@ -55,8 +56,8 @@ def look(
 
     `max_new_tokens` lets a language model write, with `num_beams` hypotheses: the looks are those of the tokens written,
     along the path that survived, and their probabilities are shown. A model that reads and writes does so unless `target`
-    is given. `layers` (from 1) keeps some; `rollout` adds attention rollout; `attributions` adds what moved the output:
-    "gradient × input", "integrated gradients".
+    is given. `layers` (from 1) keeps some; `rollout` and `flow` add attention rollout and attention flow through all layers;
+    `attributions` adds what moved the output: "gradient × input", "integrated gradients".
     """
     _require_sound(model, inputs, text, writes=max_new_tokens is not None)
     for method in attributions:
@@ -68,7 +69,7 @@ def look(
         raise UsageError(
             f"max_new_tokens: expected at least 1, got {max_new_tokens}; leave it out to look at the text alone"
         )
-    ask = LookRequest(target, labels, max_new_tokens, num_beams, layers, rollout, tuple(attributions))
+    ask = LookRequest(target, labels, max_new_tokens, num_beams, layers, rollout, flow, tuple(attributions))
     training, scenes = model.training, []
     model.eval()
     try:
@@ -140,23 +141,25 @@ class _Scene:
         self._numbers = 0
 
     def attention(self, recorded: Looks) -> None:
-        """All attentions, named by what they are, and rollout of those from one axis to itself."""
+        """All attentions, named by what they are, and rollout and flow of those from one axis to itself."""
         kinds = _kinds(recorded)
+        through = [name for name, ask in (("rollout", self.ask.rollout), ("flow", self.ask.flow)) if ask]
         layers: dict[str, list[Weights]] = {kind: [] for kind in kinds.values()}
         for name, kind in kinds.items():
             for calls in self._layers(recorded[name], kind):
                 number = len(layers[kind]) + 1
                 wanted = self.ask.layers is None or number in self.ask.layers
-                weights = self._weights(calls, kind) if wanted or self.ask.rollout else EMPTY
+                weights = self._weights(calls, kind) if wanted or through else EMPTY
                 layers[kind].append(weights)
                 if wanted:
-                    self._add(f"{kind}, layer {number}", kind, weights)
+                    self._add(f"{kind}, layer {number}", kind, weights, layer=number)
         for kind, stack in layers.items():
-            if self.ask.rollout and all(one.shape[-2] == one.shape[-1] > 0 for one in stack):
-                which = f", {kind.split()[0]}" if len(layers) > 1 else ""
-                self._add(f"attention rollout{which}", kind, rollout(stack), "rollout")
-        if self.ask.rollout and all(one.kind != "rollout" for one in self.looks):
-            raise UsageError("rollout: expected attention from all of a text to itself, got parts; leave out max_new_tokens")
+            which = f", {kind.split()[0]}" if len(layers) > 1 else ""
+            for of in through if all(one.shape[-2] == one.shape[-1] > 0 for one in stack) else []:
+                self._add(f"attention {of}{which}", kind, through_layers.METHODS[of](stack), of)
+        if through and all(one.kind not in through for one in self.looks):
+            what = "expected attention from all of a text to itself, got parts"
+            raise UsageError(f"{through[0]}: {what}; leave out max_new_tokens")
 
     def _layers(self, calls: list[Any], kind: str) -> Iterator[list[Attended]]:
         """The calls of a module, by layer: layers that share a module take turns, in every step of generation."""
@@ -182,7 +185,7 @@ class _Scene:
             found[:, step, end - kept.shape[-1] : end] = kept
         return found
 
-    def _add(self, name: str, kind: str, weights: Weights, of: str = "attention") -> None:
+    def _add(self, name: str, kind: str, weights: Weights, of: str = "attention", layer: int | None = None) -> None:
         """A look with its axes."""
         before = "written" if "written" in self.axes else "output"
         queries = "output" if self.run.path else before
@@ -191,7 +194,7 @@ class _Scene:
         queries, keys = sides.get(kind, alone)
         weights, queries = self._fit(weights, queries, keys=False)
         weights, keys = self._fit(weights, keys, keys=True)
-        self.looks.append(Look(name, queries, keys, np.ascontiguousarray(weights), kind=of))
+        self.looks.append(Look(name, queries, keys, np.ascontiguousarray(weights), kind=of, layer=layer))
 
     def _fit(self, weights: Weights, name: str, *, keys: bool) -> tuple[Weights, str]:
         """The axis of this side: the one that is known, patches of a picture, frames, or numbers."""

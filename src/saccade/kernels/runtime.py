@@ -27,6 +27,7 @@ KERNELS = {
     "cell_loops": ("gru_forward", "gru_backward", "lstm_forward", "lstm_backward"),
     "gaussian_loops": ("gaussian_pool", "gaussian_pull"),
     "edge_loops": ("graph_forward", "graph_backward"),
+    "flow_loops": ("layer_flows",),
     "head_loops": ("heads_forward", "heads_backward"),
     "pool_loops": ("pool_forward", "pool_backward"),
     "product_loops": ("product", "pack", "byte_product", "round_rows"),

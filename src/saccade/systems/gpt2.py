@@ -15,11 +15,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention import causal
+from saccade.attention import causal, looking
 from saccade.attention.live import live
 from saccade.attention.masks import named
 from saccade.config import Positive, Share
-from saccade.data.tensors import Batch
+from saccade.data.tensors import Batch, TextInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UnknownName, UsageError
 from saccade.layers.cache import Past
@@ -30,7 +30,7 @@ from saccade.layers.multihead import MultiHeadAttention, StepOutput
 from saccade.layers.position_embeddings import Learned
 from saccade.layers.transformer_blocks import EncoderLayer, SelfAttention
 from saccade.search.protocol import Step, StepLook
-from saccade.systems.system import Output, System, cosine
+from saccade.systems.system import BatchLook, Output, System, cosine
 
 READS, WRITES = "text", "continuation"
 DEFAULTS = {
@@ -145,19 +145,35 @@ class Model(System):
     def forward(self, batch: Batch) -> Output:
         """Sum over all positions of −log p(token | those before it)."""
         target = batch.target
-        x = self._embedded(target.before(), 0)
-        for layer in self.layers:
-            x = layer(x, None)
+        x = self._states(target.before())
         rows, tokens = live_rows(self.norm(x), target.tokens, live(target.lengths, x.shape[1]))
         return Output(linear_cross_entropy(rows, self.embedding.weight, self.no_bias, tokens), target.lengths.sum())
 
     def loss_of_last(self, tokens: Int[Tensor, "B T"], count: int) -> Float[Tensor, ""]:
         """Sum of −log p(token | those before it) over the last so many of each row."""
-        x = self._embedded(tokens[:, :-1], 0)
-        for layer in self.layers:
-            x = layer(x, None)
+        x = self._states(tokens[:, :-1])
         rows = self.norm(x[:, -count:]).flatten(0, 1)
         return linear_cross_entropy(rows, self.embedding.weight, self.no_bias, tokens[:, -count:].flatten())
+
+    def _states(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+        """What the layers make of every token, before the last norm."""
+        x = self._embedded(tokens, 0)
+        for layer in self.layers:
+            x = layer(x, None)
+        return x
+
+    def log_probs(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """The log-probabilities of what follows each token."""
+        return F.linear(self.norm(self._states(tokens)), self.embedding.weight).log_softmax(-1)
+
+    def reading(self, input: TextInput) -> Sequence[BatchLook]:
+        """Where each token of a text looked, in each layer."""
+        with looking(self) as looks:
+            self._states(input.tokens)
+        return [
+            BatchLook(f"self-attention, layer {number}", "input", "input", look[0].weights())
+            for number, look in enumerate(looks.values(), 1)
+        ]
 
     def _embedded(self, tokens: Int[Tensor, "B T"], first: int) -> Float[Tensor, "B T D"]:
         embedded: Tensor = self.dropout(self.embedding(tokens) + self.positions(first, first + tokens.shape[1]))

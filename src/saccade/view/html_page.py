@@ -12,7 +12,7 @@ import numpy as np
 
 from saccade.errors import UsageError
 from saccade.view import render
-from saccade.view.drawings import drawing_of, heatmap, lines, overview
+from saccade.view.drawings import drawing_of, head_grid, heatmap, lines, overview
 from saccade.view.drawings.figure import KINDS, find_look, is_flat, spread
 from saccade.view.output import colors
 from saccade.view.output.display_text import fit, percent
@@ -106,7 +106,7 @@ def _scripts(trace: Trace) -> list[str]:
 
 def _views(scene: Scene, look: Look) -> list[str]:
     """The names of the drawings between which the reader can switch: the look's own first."""
-    others = [heatmap.DRAWING, overview.DRAWING, *([lines.DRAWING] if scene.shape(look)[0] > 1 else [])]
+    others = [heatmap.DRAWING, overview.DRAWING, *([lines.DRAWING] if scene.shape(look)[0] > 1 else []), head_grid.DRAWING]
     return list(dict.fromkeys([drawing_of(scene, look).name, *(each.name for each in others if each.fits(scene, look))]))
 
 
@@ -148,6 +148,7 @@ def _scene(scene: Scene, images: dict[str, int]) -> dict[str, Any]:
         # Axes are known by number: two names may look the same once control characters are shown as escapes.
         "axes": {str(index): _axis(name, axis) for index, (name, axis) in enumerate(scene.axes.items())},
         "looks": [{**_look(scene, look), **_drawing(scene, look, images)} for look in scene.looks],
+        **({"heads": head_grid.on_page(scene)} if any(head_grid.DRAWING.fits(scene, look) for look in scene.looks) else {}),
     }
 
 
@@ -198,10 +199,12 @@ def _look(scene: Scene, look: Look) -> dict[str, Any]:
 def _packed(weights: np.ndarray[Any, Any], low: float, shape: tuple[int, int]) -> dict[str, Any]:
     """The weights of all heads in whole numbers of 8 or 16 bits between the smallest and the largest."""
     high, bits = max(low, float(weights.max())), 16 if shape[0] * shape[1] <= FINE else 8
-    half = high / 2 - low / 2
+    half, most = high / 2 - low / 2, 2**bits - 1
+    # Of common ranges float32 is fine enough; of others, halves in float64 do not overflow.
+    wide = np.float32 if 1e-30 < half < 1e30 else np.float64
     heads = []
     for head in weights:
-        unit = (head.astype(np.float64) / 2 - low / 2) / half if half > 0 else np.zeros(head.shape)
-        whole = (unit * (2**bits - 1)).round().astype("<u2" if bits == 16 else np.uint8)
+        unit = (head.astype(wide) / 2 - wide(low / 2)) * wide(most / half) if half > 0 else np.zeros(head.shape)
+        whole = np.rint(unit).astype("<u2" if bits == 16 else np.uint8)
         heads.append(base64.b64encode(whole.tobytes()).decode())
     return {"bits": bits, "low": low, "high": high, "weights": heads}

@@ -10,7 +10,9 @@ from typing import Any
 from saccade.errors import UsageError
 from saccade.view import render
 from saccade.view.drawings import check_drawing
-from saccade.view.drawings.figure import find_look
+from saccade.view.drawings.figure import find_look, look_of_layer
+from saccade.view.head_measures import is_measured, rows_of, summed
+from saccade.view.head_report import HeadReport
 from saccade.view.html_page import framed, html
 from saccade.view.output.saving import DRAWINGS, kind_of, numbered, write
 from saccade.view.output.scales import Floats
@@ -46,12 +48,30 @@ class Shown:
         """The names of the first scene's looks."""
         return [look.name for look in self.scenes[0].looks]
 
-    def weights(self, look: str | None = None, head: int | None = None, scene: int = 0) -> Floats:
-        """The weights of one look of one scene, (queries, keys): of one head, or the mean of all."""
+    def weights(
+        self, look: str | None = None, head: int | None = None, scene: int = 0, *, layer: int | None = None
+    ) -> Floats:
+        """The weights of one look of one scene, (queries, keys): of one head, or the mean of all.
+
+        `layer` counts from 1 among the layers of the look, or of the first one; heads count from 0.
+        """
         if not 0 <= scene < len(self.scenes):
             raise UsageError(f"expected a scene from 0 to {len(self.scenes) - 1}, got scene {scene}")
         named = find_look(self.scenes[scene], self.look if look is None else look)
+        if layer is not None:
+            named = look_of_layer(self.scenes[scene], named, layer)
         return matrix(self.scenes[scene], named, self.head if head is None else head)
+
+    def of_layer(self, layer: int) -> "Shown":
+        """The same trace, drawn at this layer (from 1) of the look that is selected, or of the first."""
+        look = look_of_layer(self.scenes[0], find_look(self.scenes[0], self.look), layer)
+        return Shown(self.trace, look.name, self.head, self.drawing)
+
+    def heads(self) -> HeadReport:
+        """What each head attends to, measured over all scenes: print it, sort it, save it."""
+        if not any(is_measured(look) for scene in self.scenes for look in scene.looks):
+            raise UsageError("heads: expected attention as a matrix, got none in this trace")
+        return HeadReport(self.trace.system, summed(self.scenes), len(self.scenes), rows_of(self.scenes))
 
     def __getitem__(self, scene: int) -> "Shown":
         """One scene alone."""

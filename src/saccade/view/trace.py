@@ -15,7 +15,7 @@ Weights = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 
 NO_WEIGHTS: Weights = np.zeros((0, 0, 0), dtype=np.float32)
-KINDS = ("attention", "rollout", "attribution")  # of looks
+KINDS = ("attention", "rollout", "flow", "attribution")  # of looks
 LARGEST_MATRIX = 50_000_000  # cells of a look of edges that are still drawn as a matrix
 
 
@@ -67,8 +67,11 @@ class Look:
     edges: NDArray[np.int64] | None = None
     places: NDArray[np.float32] | None = None
     kind: str = "attention"
-    """`attention`; `rollout`, attention multiplied through the layers; or `attribution`, what moved the output (gradient ×
-    input, integrated gradients): its weights may be negative, and it is never drawn first where there is attention."""
+    """`attention`; `rollout`, attention multiplied through the layers; `flow`, the maximum flow through them; or
+    `attribution`, what moved the output (gradient × input, integrated gradients): its weights may be negative, and it is
+    never drawn first where there is attention."""
+    layer: int | None = None
+    "The number of its layer, from 1; else looks between the same axes are layers in their order."
 
     @property
     def heads(self) -> int:
@@ -233,6 +236,8 @@ def _check_look(look: Look, scene: Scene) -> None:
     owner = f"look {quoted(look.name)}"
     if look.kind not in KINDS:
         raise DataError(f"{owner}: expected a kind of {', '.join(KINDS)}, got {quoted(look.kind)}")
+    if look.layer is not None and (type(look.layer) is not int or look.layer < 1):
+        raise DataError(f"{owner}: expected a layer from 1, got {quoted(look.layer)}")
     for name in (look.queries, look.keys):
         if name not in scene.axes:
             known = ", ".join(map(quoted, scene.axes)) or "none"

@@ -79,7 +79,8 @@ def _axis_header(axis: Axis, keep: Keep) -> dict[str, Any]:
 
 
 def _look_header(look: Look, keep: Keep) -> dict[str, Any]:
-    kind = {} if look.kind == "attention" else {"kind": look.kind}
+    kind: dict[str, Any] = {} if look.kind == "attention" else {"kind": look.kind}
+    kind |= {} if look.layer is None else {"layer": look.layer}
     return {"name": look.name, **kind, "queries": look.queries, "keys": look.keys, **_kept(look, OF_LOOK, keep)}
 
 
@@ -172,8 +173,9 @@ def _axis(name: str, entry: dict[str, Any], arrays: dict[str, Any]) -> Axis:
 
 def _look(entry: dict[str, Any], arrays: dict[str, Any]) -> Look:
     name, queries, keys = (_get(entry, key, str, "a look") for key in ("name", "queries", "keys"))
-    kind = {"kind": _get(entry, "kind", str, "a look")} if "kind" in entry else {}
-    return Look(name, queries, keys, **kind, **{field: arrays[entry[field]] for field in OF_LOOK if field in entry})
+    kinds: dict[str, type] = {"kind": str, "layer": int}
+    given: dict[str, Any] = {key: _get(entry, key, of, "a look") for key, of in kinds.items() if key in entry}
+    return Look(name, queries, keys, **given, **{field: arrays[entry[field]] for field in OF_LOOK if field in entry})
 
 
 def _get(table: object, key: str, kind: type, owner: str) -> Any:

@@ -22,6 +22,7 @@ from saccade.evaluation.likelihood import Likelihood
 from saccade.evaluation.text_scores import perplexity
 from saccade.search import search, stream
 from saccade.writers import text
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.strided_windows import likelihood
 from saccade.writers.text_stream import Ended, TextStream
 from saccade.writers.writer import Loss, Options, Prediction, ReaderTokens
@@ -151,6 +152,10 @@ class Writer(ReaderTokens, text.Writer):
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         given = self._from(batch)
+        if options.reading:
+            self._places(given["prompts"], replace(options, slide=False))
+            looks = model.reading(batch.input)
+            return [[Prediction("", looks=[look.of(row) for look in looks])] for row in range(len(positions))]
         given |= {"context_length": self._places(given["prompts"], options)}
         best = search(model, len(positions), options.search, looks=options.looks, positions=positions, **given)
         contexts = [[start, *prompt] for start, prompt in zip(given["start"], given["prompts"], strict=True)]
@@ -158,6 +163,16 @@ class Writer(ReaderTokens, text.Writer):
             [self._continued(one, context, options) for one in hypotheses]
             for hypotheses, context in zip(best, contexts, strict=True)
         ]
+
+    def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
+        """Of every token of the text but its first, and of what comes next."""
+        self._places([row[1:] for row in batch.input.tokens.tolist()], replace(options, slide=False))
+        tokens = batch.input.tokens
+        logs = model.log_probs(tokens)[0].double()
+        own = logs[:-1].gather(1, tokens[0, 1:, None])[:, 0].cpu().numpy()
+        ids = tokens[0, 1:].tolist()
+        following = OutputSlot("next token", logs[-1].exp().cpu().numpy(), lambda index: self.tokenizer.labels([index])[0])
+        return Chances(ids, self.tokenizer.labels(ids), own, [following])
 
     def _continued(self, hypothesis: Any, context: list[int], options: Options) -> Prediction:
         made = self._prediction(hypothesis, "", (), options.stop)
@@ -195,6 +210,12 @@ class Writer(ReaderTokens, text.Writer):
     def likelihood(self, model: Any, texts: Iterable[str], stride: int | None, tick: Callable[[int], None]) -> Likelihood:
         """How likely a text is that comes in parts; each token has at least the context without the stride before it."""
         return likelihood(model, self.tokenizer, texts, self.config.context_length, stride, tick)
+
+    def title(self, example: Example, prediction: Prediction) -> str:
+        return super().title(example, prediction) if prediction.ended else str(example.input)
+
+    def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
+        return super().notes(example, prediction) if prediction.ended else {}
 
     def score(
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss

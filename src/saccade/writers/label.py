@@ -24,6 +24,7 @@ from saccade.evaluation.labels import LABEL_SCORES, auc, confusion, label_scores
 from saccade.evaluation.significance import Score
 from saccade.readers.reader import Reader
 from saccade.writers import writer
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, ranked_predictions, recording
 
 FILE, NUMBERS = "labels.json", "labels.bin"
@@ -175,6 +176,10 @@ class Writer(writer.Writer):
             ranked_predictions(name, logs[i], options.search.n_best, probabilities[i], [look.of(i) for look in looks])
             for i in range(len(logs))
         ]
+
+    def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
+        probabilities = model.logits(batch.input).double().softmax(-1)[0].cpu().numpy()
+        return Chances(slots=[OutputSlot("label", probabilities, self.names.__getitem__)])
 
     def needs_looks(self, examples: Sequence[Example]) -> bool:
         return any(_mixed(example) is not None for example in examples)

@@ -15,12 +15,13 @@ from saccade.data.draws import Draws
 from saccade.data.examples import Example
 from saccade.data.masking import MaskedRow, SentenceStore, masked
 from saccade.data.tensors import Batch, MaskedTarget
-from saccade.errors import UsageError
+from saccade.errors import DataError, UsageError
 from saccade.evaluation.text_scores import perplexity
 from saccade.readers.pieces import PiecesRow, pieces_input
 from saccade.readers.sentence_splitting import sentences
 from saccade.view.output.display_text import percent
 from saccade.writers import writer
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Loss, Options, Prediction, recording
 
 CHECKED = 1  # what validation data draws its masks by: always the same
@@ -178,10 +179,8 @@ class Writer(writer.Writer):
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:
-            logits = model.logits(batch.input)
+            logits = self._logits(model, batch)
         looks = model.looks(batch.input, batch.input.lengths, recorded) if options.looks else []
-        logits = logits.double().cpu()
-        logits[:, list(self.reader.vocabulary.special)] = -torch.inf
         logs, tokens = logits.log_softmax(-1).topk(min(options.search.n_best, logits.shape[-1]))
         rows = batch.input.rows.cpu()
         found = []
@@ -190,6 +189,24 @@ class Writer(writer.Writer):
             best = self._filled(text, logs[own].numpy(), tokens[own].tolist())
             found.append([replace(one, looks=[look.of(row) for look in looks]) for one in best])
         return found
+
+    def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
+        """Of every hidden token."""
+        if not len(batch.input.rows):
+            fix = f"write {self.reader.mask} where one is to be filled in"
+            raise DataError(f"expected a text with a hidden token, got {str(batch.input.texts[0])[:40]!r}; {fix}")
+        rows = self._logits(model, batch).softmax(-1).numpy()
+        return Chances(slots=[OutputSlot(f"filled in {number}", row, self._name) for number, row in enumerate(rows, 1)])
+
+    def _name(self, token: int) -> str:
+        name: str = self.reader.tokenizer.labels([token])[0]
+        return name.strip() or name
+
+    def _logits(self, model: Any, batch: Batch) -> Any:
+        """Of each hidden token, where no special token can stand."""
+        logits = model.logits(batch.input).double().cpu()
+        logits[:, list(self.reader.vocabulary.special)] = -torch.inf
+        return logits
 
     def _filled(self, text: Any, logs: Any, tokens: Sequence[Sequence[int]]) -> list[Prediction]:
         """The text with the likeliest tokens, with the second of each, and so on; without hidden ones, as it is."""

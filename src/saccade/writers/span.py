@@ -17,6 +17,7 @@ from saccade.evaluation.spans import answer_f1, normalized
 from saccade.readers.reader import Reader
 from saccade.view.trace import Axis
 from saccade.writers import writer
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, probable, recording
 
 FILE = "answers.json"
@@ -108,9 +109,7 @@ class Writer(writer.Writer):
         return self.reader.located(example.input, start, start + len(answer)) if start >= 0 else NOTHING
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
-        for text in batch.input.texts:
-            if not isinstance(text, Pair):
-                raise DataError(f"expected a question and a text, got {str(text)[:40]!r}; write QUESTION ||| TEXT")
+        self._require_pairs(batch)
         with recording(model, options.looks) as recorded:
             logits = model.logits(batch.input)
         looks = model.looks(batch.input, batch.input.lengths, recorded) if options.looks else []
@@ -120,6 +119,19 @@ class Writer(writer.Writer):
             self._best(logs[row], offsets[row], text.second, options.search.n_best, [look.of(row) for look in looks])
             for row, text in enumerate(batch.input.texts)
         ]
+
+    def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
+        """Of every token that the answer may begin or end with."""
+        self._require_pairs(batch)
+        probabilities = model.logits(batch.input).double().softmax(1)[0].cpu().numpy()
+        tokens = self.reader.tokenizer.labels(batch.input.tokens[0].tolist())
+        name = {0: "first token of the answer", 1: "last token of the answer"}
+        return Chances(slots=[OutputSlot(name[side], probabilities[:, side], tokens.__getitem__) for side in name])
+
+    def _require_pairs(self, batch: Batch) -> None:
+        for text in batch.input.texts:
+            if not isinstance(text, Pair):
+                raise DataError(f"expected a question and a text, got {str(text)[:40]!r}; write QUESTION ||| TEXT")
 
     def _best(self, logs: Floats, offsets: Any, text: str, count: int, looks: Sequence[Any]) -> list[Prediction]:
         """The likeliest answers; of the same text the first."""

@@ -17,6 +17,7 @@ from saccade.evaluation.spans import OUTSIDE, is_bio, span_f1
 from saccade.readers.reader import Reader
 from saccade.view.trace import Axis
 from saccade.writers import writer
+from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, probable, recording
 
 FILE = "tags.json"
@@ -122,6 +123,13 @@ class Writer(writer.Writer):
             own = rows == row
             found.append([self._tagged(logs[own], words[own], count, [look.of(row) for look in looks])])
         return found
+
+    def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
+        ((best,),) = self.predict(model, batch, options, [1])
+        assert best.values is not None
+        words, name = batch.input.texts[0].split(), self.names.__getitem__
+        rows = enumerate(zip(words, best.values, strict=True), 1)
+        return Chances(slots=[OutputSlot(f"{number}: {word}", row, name) for number, (word, row) in rows])
 
     def _tagged(self, logs: Floats, words: Any, count: int, looks: Sequence[Any]) -> Prediction:
         """A label for each of so many words; one that was not read, behind the maximum length, is outside of all spans."""

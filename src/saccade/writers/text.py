@@ -20,9 +20,10 @@ from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.evaluation.text_scores import Tokenize, perplexity, signatures, translation_scores
 from saccade.readers.text import places
-from saccade.search import Hypothesis, search, stream
+from saccade.search import Hypothesis, forced, search, stream
 from saccade.view.trace import Axis, Look
 from saccade.writers import writer
+from saccade.writers.chances import Chances
 from saccade.writers.text_stream import Ended, TextStream, stop_place, stopped_tokens
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, probable
 
@@ -202,6 +203,16 @@ class Writer(writer.Writer):
                 read = [look.of(i) for look in known]
                 texts += [self._prediction(hypothesis, group, read, options.stop) for hypothesis in hypotheses]
         return predictions
+
+    def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
+        memory, device, start = model.read(batch.input), next(model.parameters()).device, self.first(options.groups[0])
+        if given is None:
+            end, banned = self.vocabulary.end, self.vocabulary.banned
+            places = {"inputs": 1, "start": [start], "end": end, "banned": banned, "positions": [1], "device": device}
+            best = search(model, memory, options.search, **places)[0][0]
+            given = Chances([*best.tokens, end] if best.finished else best.tokens)
+        (known,) = forced(model, memory, [given.ids], start=start, device=device)
+        return Chances(given.ids, self.tokenizer.labels(given.ids), known.log_probs.double().numpy())
 
     def stream(self, model: Any, batch: Batch, options: Options) -> TextStream:
         memory = model.read(batch.input)

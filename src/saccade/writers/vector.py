@@ -13,6 +13,7 @@ from saccade.errors import UsageError
 from saccade.layers.pooling import mean
 from saccade.view.trace import Axis
 from saccade.writers import writer
+from saccade.writers.chances import Chances
 from saccade.writers.writer import Loss, Options, Prediction, recording
 
 
@@ -60,6 +61,10 @@ class Writer(writer.Writer):
             [Prediction(" ".join(f"{x:.6g}" for x in row), values=row, looks=[look.of(i) for look in looks])]
             for i, row in enumerate(rows)
         ]
+
+    def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
+        ((made,),) = self.predict(model, batch, options, [1])
+        return Chances(vector=made.values)
 
     def score(
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss

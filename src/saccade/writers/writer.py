@@ -20,6 +20,7 @@ from saccade.readers.reader import Column, Reader, Side
 from saccade.search import Config as SearchConfig
 from saccade.view.output.display_text import percent
 from saccade.view.trace import Axis, Look
+from saccade.writers.chances import Chances
 from saccade.writers.text_stream import Ended, TextStream
 
 Floats = NDArray[np.float64]
@@ -71,6 +72,8 @@ class Options:
     "Texts that end an output; they are no part of it."
     slide: bool | None = None
     "Whether a language model goes on beyond its context; None: as its writer is set."
+    reading: bool = False
+    "Whether a language model only reads the text, so that looks are those of the text to itself."
 
 
 class Writer(Side):
@@ -123,6 +126,11 @@ class Writer(Side):
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         """The predictions for each row of a batch, best first, group after group; `positions` are the rows' own numbers."""
         raise NotImplementedError
+
+    def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:
+        """How likely everything is that could be put out for the one row of a batch; of a text that is written, the text of
+        `given`, or else what the model would write."""
+        raise UsageError("ablation: expected a system that writes text, labels, tags, answers or vectors, got another")
 
     def stream(self, model: Any, batch: Batch, options: Options) -> TextStream:
         """The output for the one row of a batch, piece by piece as it is decided."""

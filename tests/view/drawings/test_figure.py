@@ -8,7 +8,7 @@ import pytest
 from saccade.view.drawings.figure import Figure, find_look, is_flat, spread
 from saccade.view.trace import Axis, Look, Scene
 
-from ..traces import glimpses, marked
+from ..traces import glimpses, marked, softmax
 
 
 def test_an_attribution_is_never_the_first_where_there_is_attention() -> None:
@@ -56,3 +56,16 @@ def test_the_probability_of_a_label_is_a_note() -> None:
     scene, look = between([[0.9, 0.1]])
     known = dataclasses.replace(scene.axes["q"], labels=["good"], probabilities=np.array([0.93], dtype=np.float32))
     assert Figure(dataclasses.replace(scene, axes={**scene.axes, "q": known}), look).notes[1] == "good 93%"
+
+
+def test_what_is_flat_is_told_alike_with_and_without_logarithms() -> None:
+    """Rows from uniform to sharp, around the border and far from it: no head is called focused that is flat."""
+    dice, told = np.random.default_rng(0), set()
+    for sharpness in (0.0, 0.05, 0.2, 0.3, 0.4, 0.6, 1.0, 3.0):
+        scores = np.where(np.tri(6, 40, 34) > 0, sharpness * dice.normal(size=(1, 6, 40)), -np.inf)
+        weights = softmax(scores)
+        scene = Scene("t", {"x": Axis("w", [""] * 6), "y": Axis("w", [""] * 40)}, [Look("l", "x", "y", weights)])
+        flat = is_flat(scene, scene.looks[0], 0)
+        assert flat == ((spread(scene, scene.looks[0], 0) or 0) > 0.99)
+        told.add(flat)
+    assert told == {True, False}

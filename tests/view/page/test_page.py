@@ -23,6 +23,7 @@ from ..traces import (
     hostile,
     hostile_ones,
     large,
+    layered,
     marked,
     neighborhood,
     plain,
@@ -595,3 +596,23 @@ def test_several_stand_in_one_notebook(browser: "Browser", tmp_path: Path) -> No
     assert page.evaluate("window.__pwned") is None
     assert wrong == []
     context.close()
+
+
+def test_heads_are_colored_by_a_measure_and_opened_by_a_click(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(
+        browser, tmp_path, trace(layered()), "#scene=1&view=head_grid", viewport={"width": 375, "height": 700}
+    ) as opened:
+        cells = opened.page.locator("#drawing .cell")
+        assert cells.count() == 6
+        colors = cells.evaluate_all("all => all.map(each => each.style.backgroundColor)")
+        assert colors[3] == max(colors, key=lambda color: sum(map(int, color[4:-1].replace(",", " ").split())))
+        cells.nth(3).hover()
+        assert opened.text("#drawing .told").startswith("2.1 previous 1.000")
+        opened.page.locator("#drawing fieldset").get_by_text("entropy").click()
+        assert opened.text("#drawing .told").startswith("entropy: in nats")
+        assert not opened.text("#drawing .named >> nth=0").startswith("2.1")
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 375
+        cells.nth(3).click()
+        assert "look=self-attention%2C+layer+2&head=1" in opened.page.url.replace("%20", "+")
+        opened.hover(2, 1)
+        opened.said("w1 looked at w0 with 1.00")

@@ -10,6 +10,7 @@ from saccade.view.drawings import (
     bars,
     gallery,
     glimpse_path,
+    head_grid,
     heatmap,
     image_steps,
     lines,
@@ -33,6 +34,7 @@ DRAWINGS = (
     heatmap.DRAWING,
     lines.DRAWING,
     overview.DRAWING,
+    head_grid.DRAWING,
 )
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from saccade.errors import UnknownName
+from saccade.errors import UnknownName, UsageError
+from saccade.view.head_measures import layers_of
 from saccade.view.output.axis_labels import Labels
 from saccade.view.output.display_text import percent, place_name
 from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen
-from saccade.view.trace import Axis, Look, Pixels, Scene, matrix
+from saccade.view.trace import Axis, Look, Pixels, Scene, Weights, matrix, quoted
 
 UNTITLED = "where it looked"
 NAMED = 6  # unknown tokens that a note lists
@@ -21,8 +22,10 @@ FLAT = 0.99  # rows are nearly uniform where their entropy, divided by that of a
 SAID_FLAT = "nearly uniform: each row looks at everything alike"
 KINDS = {
     "rollout": "rollout: attention through all layers",
+    "flow": "flow: the most that layers, as capacities, let through",
     "attribution": "attribution: what moved the output, not attention",
 }
+SMALLEST = np.float32(1e-37)  # whose logarithm is finite; a weight of 0 has none, and no part in an entropy
 RULER = 32  # from so many places on, labels that only count are drawn as a scale
 AXES = "down: {} · across: {}"
 
@@ -143,19 +146,32 @@ def spread(scene: Scene, look: Look, head: int | None = None) -> float | None:
     """
     if look.places is not None or look.kind == "attribution":
         return None
-    weights = matrix(scene, look, head)
-    seen = weights > 0
-    counted = (seen.sum(axis=1) > 1) & (np.abs(weights.sum(axis=1) - 1) < 0.01) & (weights >= 0).all(axis=1)
+    weights = matrix(scene, look, head).astype(np.float32)  # half as wide: a page asks this of every head
+    seen = np.count_nonzero(weights > 0, axis=1)
+    counted = (seen > 1) & (np.abs(weights.sum(axis=1) - 1) < 0.01) & (weights.min(axis=1) >= 0)
     if not counted.any():
         return None
-    logarithms = np.log(np.where(seen, weights, 1.0))
-    entropies = -(weights * logarithms).sum(axis=1)[counted] / np.log(seen.sum(axis=1)[counted])
-    return float(entropies.mean())
+    entropies = -np.einsum("qk,qk->q", weights, np.log(np.maximum(weights, SMALLEST)))[counted]
+    return float((entropies / np.log(seen[counted])).mean())
 
 
 def is_flat(scene: Scene, look: Look, head: int | None = None) -> bool:
     """Whether every row looks at everything alike, which small differences of color may hide."""
+    if head is not None and look.edges is None and look.places is None and _is_focused(look.weights[head]):
+        return False
     return (spread(scene, look, head) or 0.0) > FLAT
+
+
+def _is_focused(weights: Weights) -> bool:
+    """Whether the largest weights alone tell that rows are not uniform: a row whose largest weight is p, of n that are not
+    0, has at most the entropy of p and of 1 - p shared out evenly. Pages ask this of many heads; it takes no logarithms."""
+    seen = np.count_nonzero(weights, axis=1)
+    counted = seen > 1
+    if not counted.any() or weights.min() < 0 or np.abs(weights.sum(axis=1) - 1).max() > 0.01:
+        return False
+    top, others = weights.max(axis=1)[counted].clip(1e-6, 1 - 1e-6).astype(np.float64), seen[counted]
+    most = -top * np.log(top) - (1 - top) * (np.log1p(-top) - np.log(others - 1))
+    return bool((most / np.log(others)).mean() <= FLAT)
 
 
 def _axis_name(name: str, axis: Axis) -> str:
@@ -182,6 +198,20 @@ def find_look(scene: Scene, name: str | None) -> Look:
     if name is not None and name not in known:
         raise UnknownName("look", name, known)
     return min(scene.looks, key=lambda look: look.kind == "attribution") if name is None else known[name]
+
+
+def look_of_layer(scene: Scene, look: Look, layer: int) -> Look:
+    """The look of this layer among those between the same axes as a look."""
+    layers = layers_of(scene.looks)
+    same = {layers[each.name]: each for each in scene.looks if each.name in layers and _sides(each) == _sides(look)}
+    if layer not in same:
+        known = f"a layer from {min(same)} to {max(same)}" if len(same) > 1 else f"layer {min(same, default=1)} alone"
+        raise UsageError(f"layer: expected {known}, as {quoted(look.name)} has, got {layer}")
+    return same[layer]
+
+
+def _sides(look: Look) -> tuple[str, str]:
+    return look.queries, look.keys
 
 
 @dataclass(frozen=True)
