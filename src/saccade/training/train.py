@@ -25,7 +25,7 @@ from saccade.lock import LOCK, locked
 from saccade.task import Kinds, Task
 from saccade.training import fresh as renewal
 from saccade.training import tensorboard
-from saccade.training.allocator import keep_pages, kept_objects, release_pages
+from saccade.training.allocator import keep_pages, kept_objects, release_pages, return_pages
 from saccade.training.bad_examples import fit_to_learn, learned
 from saccade.training.checkpoints.names import FRESH
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
@@ -58,7 +58,7 @@ def train(
         raise UsageError("resume and fresh exclude each other", fix="go on with {resume}, or begin anew with {fresh}")
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
-    keep_pages()
+    (return_pages if settings.train.shard else keep_pages)()
     with processes.joined():
         if processes.own():  # what the first process does with the directory is not the others' business
             with kept_objects() as made:
