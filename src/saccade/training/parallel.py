@@ -105,7 +105,8 @@ class Parallel:
             # Buffers are the same everywhere, batch norms' by their own doing; the newer torch has another word for this.
             names = inspect.signature(nn.parallel.DistributedDataParallel).parameters
             key = "forward_sync_buffers" if "forward_sync_buffers" in names else "broadcast_buffers"
-            return nn.parallel.DistributedDataParallel(model, device_ids=devices, **{key: False})  # type: ignore[arg-type]
+            options: Any = {key: False, "gradient_as_bucket_view": True}  # gradients lie where they are exchanged, once
+            return nn.parallel.DistributedDataParallel(model, device_ids=devices, **options)
         return model
 
     def seed(self, seed: int) -> None:

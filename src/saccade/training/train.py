@@ -254,6 +254,7 @@ def _sit(given: _Sitting, batches: BatchSource, made: Callable[[], None]) -> Non
     try:
         if given.checkpoint:
             session.restore(given.checkpoint)
+            given.checkpoint.tensors.clear()  # the model and the optimizer have them now: whole ones, where each has a part
             session.adopt(given.changes)
         else:
             trainer.parallel.seed(config.seed)

@@ -1,4 +1,4 @@
-"""Texts that a tokenizer is learned from, one source after the other, the name of what is learned, and a share of very many."""
+"""Texts that a tokenizer is learned from, of very many a share, and the name of what is learned from stored ones."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
