@@ -81,16 +81,18 @@ def test_what_is_long_is_cut_on_both_levels(keys: dict[str, int], expected: list
 
 def test_stored_documents_are_encoded_once_for_each_way_to_cut_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     everything_is_large(monkeypatch, tmp_path / "cache")
-    texts = [GOOD, "", BAD, "one two three four five . six .", "seven"]
+    texts = [GOOD, "", BAD, "one two three four five . six .", "seven " * 66_000]
     (tmp_path / "store").mkdir()
     store_files.write(tmp_path / "store", [Example(text, "x", files=("a",), number=1) for text in texts], [], [])
     stored = StoredExamples(Store(tmp_path / "store")).inputs
-    tasks = [fitted(f"reader.max_sentence_length={size}") for size in (4, 300)]  # 300: more than there are ids
+    # The last text is one sentence, longer than there are numbers of two bytes.
+    tasks = [fitted(f"reader.max_sentence_length={size}", "reader.max_length=70000") for size in (4, 70_000)]
     for task in tasks:
         listed, kept = task.reader.encode(texts), task.reader.encode(stored)
         assert kept.lengths.tolist() == listed.lengths.tolist()
         assert kept.longer == listed.longer
-        for one, other in zip(vars(kept.batch([3, 0, 1])).values(), vars(listed.batch([3, 0, 1])).values(), strict=True):
+        chosen = [4, 3, 0, 1] if task is tasks[1] else [3, 0, 1]
+        for one, other in zip(vars(kept.batch(chosen)).values(), vars(listed.batch(chosen)).values(), strict=True):
             assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
     monkeypatch.setattr(Reader, "_documents", lambda *given: pytest.fail("encoded again"))
     assert [len(task.reader.encode(stored).lengths) for task in tasks] == [5, 5]

@@ -33,6 +33,7 @@ from saccade.training.config_history import CONFIG, Changes
 from saccade.training.data_notes import data_notes
 from saccade.training.devices import device_named
 from saccade.training.freezing import freeze
+from saccade.training.parallel import hollow, lands_in_parts
 from saccade.training.progress import Quiet, told_if_slow
 from saccade.training.resuming import reopened, require_later
 from saccade.training.run import Run
@@ -239,13 +240,15 @@ class _Sitting:
 def _sit(given: _Sitting, batches: BatchSource, made: Callable[[], None]) -> None:
     """Make the model, go to where it was, and train; the same in every process."""
     run, task, config = given.run, given.task, given.run.settings.train
-    model = run.new_model(task)
+    with torch.device("meta") if hollow(config) else contextlib.nullcontext():
+        model = run.new_model(task)
     for line in given.start.fit(model, run.settings, task) if given.start else []:
         given.watcher.note(line)
     for line in freeze(model, config.freeze):
         given.watcher.note(line)
-    model = model.to(device_named(config.device))
-    if not given.checkpoint:
+    if not lands_in_parts(config):
+        model = model.to(device_named(config.device))
+    if not given.checkpoint and not hollow(config):
         for line in data_notes(given.splits, run.settings, given.corpus, hasattr(task.writer, "names")):
             given.watcher.note(line)
         task.prepare(model, given.splits, given.corpus, given.watcher.note)
