@@ -1,6 +1,6 @@
 """Training starts on many pairs: time to the first step, cold and warm, memory, and batches a second of the loader alone.
 
-python benchmarks/data.py            10,000 and 1,000,000 pairs
+python benchmarks/data.py            10,000, 1,000,000 and 4,000,000 pairs (3 GB of disk, in TMPDIR)
 python benchmarks/data.py --quick    10,000 and 300,000 pairs
 
 Pairs are the sentences of multi30k, again and again, each line with its number. Every start is a process of its own with one
@@ -23,7 +23,7 @@ from kit import Report, arguments
 
 from saccade.data.known import find, unzipped
 
-FEW, MANY, QUICK = 10_000, 1_000_000, 300_000
+FEW, MANY, QUICK = 10_000, (1_000_000, 4_000_000), (300_000,)
 CASES = ("cold", "warm", "again")
 SECONDS = 5.0  # in which batches are counted
 
@@ -120,18 +120,28 @@ def main() -> None:
     if given.part:
         _part(*json.loads(given.part))
         return
-    report, most = Report(), QUICK if given.quick else MANY
+    report, few = Report(), _starts(FEW)
+    for pairs in QUICK if given.quick else MANY:
+        _compared(report, few, _starts(pairs), pairs)
+    report.close(given.json)
+
+
+def _starts(pairs: int) -> dict[str, Started]:
     with tempfile.TemporaryDirectory() as name:
-        few, many = (starts(Path(name), pairs) for pairs in (FEW, most))
+        return starts(Path(name), pairs)
+
+
+def _compared(report: Report, few: dict[str, Started], many: dict[str, Started], most: int) -> None:
+    """Print how starts grow with the data."""
     for case in CASES:
         one, other = few[case], many[case]
         what = f"{other.seconds:.1f} s to the first step, peak {other.peak:.0f} MB, anonymous {other.anonymous:.0f} MB"
         report.value(f"{case} start, {most:,} pairs: time", f"{FEW:,} pairs", other.seconds / one.seconds, what)
-        memory = f"{other.anonymous:.0f} MB and {one.anonymous:.0f} MB"
-        report.value(f"{case} start, {most:,} pairs: memory", f"{FEW:,} pairs", other.anonymous / one.anonymous, memory)
+        for what, own, base in (("memory", other.anonymous, one.anonymous), ("peak", other.peak, one.peak)):
+            told = f"{own:.0f} MB and {base:.0f} MB"
+            report.value(f"{case} start, {most:,} pairs: {what}", f"{FEW:,} pairs", own / base, told)
     rates = f"{many['warm'].batches:.0f} and {few['warm'].batches:.0f} batches a second"
     report.value(f"loader alone, {most:,} pairs", f"{FEW:,} pairs", many["warm"].batches / few["warm"].batches, rates)
-    report.close(given.json)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,21 @@
 """Documents: sentences as they are read, looks on both levels, and the same prediction in any company."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import torch
 
 from saccade.data.examples import Example, Splits
+from saccade.data.stored import store_files
+from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.stored_examples import Store, StoredExamples
 from saccade.errors import DataError
 from saccade.readers.document import DocumentColumn, Reader
 from saccade.task import Task
 from saccade.view.output.display_text import percent
 from tests import made_tasks
+from tests.data.stored.stores import everything_is_large
 from tests.made_tasks import nothing, options, predictions, scene
 
 SYSTEM = "han"
@@ -34,13 +41,14 @@ def model(task: Task) -> object:
 
 def test_the_lecture_s_reviews_are_cut_where_their_sentences_end() -> None:
     column = fitted().reader.encode([GOOD, BAD])
-    assert [len(sizes) for _, sizes in column.documents] == [9, 8]
-    assert column.lengths.tolist() == [sizes.sum() for _, sizes in column.documents]
+    batch = column.batch([0, 1])
+    assert batch.counts.tolist() == [9, 8]
+    assert column.lengths.tolist() == [part.sum().item() for part in batch.lengths.split([9, 8])]
 
 
 def test_a_batch_has_sentences_as_rows() -> None:
     documents = [([5, 6, 7], [2, 1]), ([], []), ([8, 9], [2])]
-    column = DocumentColumn([(np.array(a, np.int32), np.array(b, np.int32)) for a, b in documents], 0)
+    column = DocumentColumn(Ragged.of([row for ids, sizes in documents for row in (ids, [0, *sizes])]))
     batch = column.batch([0, 1, 2])
     assert batch.tokens.tolist() == [[5, 6], [7, 0], [8, 9]]
     assert batch.lengths.tolist() == [2, 1, 2]
@@ -67,8 +75,27 @@ def test_what_is_long_is_cut_on_both_levels(keys: dict[str, int], expected: list
     limit = f"reader.max_length={config.max_length} tokens or reader.max_sentences={config.max_sentences} sentences"
     told = [f"1 of 2 texts are longer than {limit}: the rest of them is not read"]
     assert heard == (told if sum(expected) < 11 else [])
-    assert column.documents[0][1].tolist() == expected
-    assert len(column.documents[1][1]) == 0
+    assert column.batch([0]).lengths.tolist() == expected
+    assert column.batch([1]).counts.tolist() == [0]
+
+
+def test_stored_documents_are_encoded_once_for_each_way_to_cut_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything_is_large(monkeypatch, tmp_path / "cache")
+    texts = [GOOD, "", BAD, "one two three four five . six .", "seven " * 66_000]
+    (tmp_path / "store").mkdir()
+    store_files.write(tmp_path / "store", [Example(text, "x", files=("a",), number=1) for text in texts], [], [])
+    stored = StoredExamples(Store(tmp_path / "store")).inputs
+    # The last text is one sentence, longer than there are numbers of two bytes.
+    tasks = [fitted(f"reader.max_sentence_length={size}", "reader.max_length=70000") for size in (4, 70_000)]
+    for task in tasks:
+        listed, kept = task.reader.encode(texts), task.reader.encode(stored)
+        assert kept.lengths.tolist() == listed.lengths.tolist()
+        assert kept.longer == listed.longer
+        chosen = [4, 3, 0, 1] if task is tasks[1] else [3, 0, 1]
+        for one, other in zip(vars(kept.batch(chosen)).values(), vars(listed.batch(chosen)).values(), strict=True):
+            assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
+    monkeypatch.setattr(Reader, "_documents", lambda *given: pytest.fail("encoded again"))
+    assert [len(task.reader.encode(stored).lengths) for task in tasks] == [5, 5]
 
 
 def test_predictions_depend_on_nothing_but_the_text(monkeypatch: pytest.MonkeyPatch) -> None:

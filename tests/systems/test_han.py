@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from saccade.attention import looking
+from saccade.data.stored.ragged import Ragged
 from saccade.data.tensors import Batch, DocumentInput, LabelTarget
 from saccade.readers.document import DocumentColumn
 from saccade.systems.han import STEPS, Config, Model, of_like_length
@@ -42,9 +43,8 @@ def batch(documents: list[list[list[int]]] = DOCUMENTS) -> Batch:
 
 
 def read(documents: list[list[list[int]]] = DOCUMENTS) -> DocumentInput:
-    rows = [([word for row in own for word in row], [len(row) for row in own]) for own in documents]
-    arrays = [(np.array(ids, dtype=np.int32), np.array(sizes, dtype=np.int32)) for ids, sizes in rows]
-    return DocumentColumn(arrays, 0).batch(range(len(arrays)))
+    pairs = [([word for row in own for word in row], [0, *map(len, own)]) for own in documents]
+    return DocumentColumn(Ragged.of([row for both in pairs for row in both])).batch(range(len(documents)))
 
 
 @each

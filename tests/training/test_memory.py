@@ -53,6 +53,7 @@ def test_every_seed_is_a_start_of_its_own(seed: int) -> None:
 def test_pages_are_kept_where_glibc_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert allocator.keep_pages() is False
+    assert allocator.return_pages() is False
     monkeypatch.undo()
 
     class Other:
@@ -89,3 +90,37 @@ print(int(kept), sum([faults() for _ in range(20)][-5:]))
         pytest.skip("not glibc")
     assert told["keep"][1] < 100
     assert told["let go"][1] > 10_000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc")
+def test_large_blocks_are_given_back_where_that_is_asked_for() -> None:
+    """By itself glibc takes blocks from the heap once one of their size was free, and what stays keeps it from shrinking."""
+    code = """
+import resource, sys, torch
+from pathlib import Path
+from saccade.training.allocator import return_pages
+
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() // 2**20
+
+returned = sys.argv[1] == "return" and return_pages()
+first = torch.ones(7_000_000)
+del first
+before, stays = held(), []
+for _ in range(8):
+    whole = torch.ones(7_000_000)
+    stays.append(torch.ones(100_000))
+    del whole
+    whole = torch.ones(7_100_000)
+    stays.append(torch.ones(100_000))
+    del whole
+print(int(returned), held() - before)
+"""
+    told = {}
+    for word in ("return", "by itself"):
+        done = subprocess.run([sys.executable, "-c", code, word], capture_output=True, check=True)
+        told[word] = [int(n) for n in done.stdout.split()]
+    if not told["return"][0]:
+        pytest.skip("not glibc")
+    assert told["return"][1] < 12
+    assert told["by itself"][1] > 24

@@ -17,7 +17,7 @@ from saccade.cli.main import run as run_command
 from saccade.errors import UsageError
 from saccade.trained import settled
 from saccade.training.checkpoints.store import Checkpoints
-from saccade.training.parallel import Layout, Parallel, blocks, recompute
+from saccade.training.parallel import Layout, Parallel, blocks, land, recompute
 from saccade.training.progress import Quiet
 from saccade.training.run import Run
 from saccade.training.settings import Settings, resolve
@@ -26,6 +26,7 @@ from saccade.training.train_config import Config
 from tests.systems import samples
 from tests.training import small
 from tests.training.many import ENDS, environment, killed, losses, trained
+from tests.training.one import group, split
 from tests.training.runs import contents, tiny_transformer
 
 STEPS = {"steps": 20, "valid_every": 10, "save_every": 10, "learning_rate": 1e-3, "log_every": 1}
@@ -67,6 +68,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train(folder / f"{name}-alone", resolve(table(settings)), Quiet())
         ways = LAYOUTS if name in SPLIT else {"ddp": {}}
         jobs += [{"out": str(folder / f"{name}-{way}"), "table": table(settings, **keys)} for way, keys in ways.items()]
+        for job in jobs:
+            job["in_parts"] = job["table"]["train"].get("shard", False)
         if name == "sets":  # other words are drawn by chance for every batch
             jobs[-1]["same_chance"] = True
     jobs += begun(folder)
@@ -270,6 +273,32 @@ def test_alone_the_model_is_called_itself() -> None:
     with torch.no_grad():
         model.get_parameter("output.weight")[0, 0] = float("nan")
     assert not parallel.finite()
+
+
+def test_a_model_without_numbers_lands_with_those_of_the_first_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tied stays tied, what is frozen stays so, and what is split already is left alone."""
+
+    def numbered(tensor: torch.Tensor, rank: int) -> None:
+        assert rank == 0
+        tensor.copy_(torch.arange(tensor.numel()).view(tensor.shape))
+
+    monkeypatch.setattr(torch.distributed, "broadcast", numbered)
+    with torch.device("meta"):
+        model: Any = nn.ModuleDict(
+            {"one": nn.Linear(2, 3, bias=False), "other": nn.Linear(2, 3, bias=False), "norm": nn.BatchNorm1d(3)}
+        )
+    model["other"].weight = model["one"].weight.requires_grad_(False)
+    land(model.named_buffers(), torch.device("cpu"))
+    assert model["norm"].running_mean.tolist() == [0, 1, 2]
+    assert model["norm"].weight.is_meta
+    land(model.named_parameters(), torch.device("cpu"))
+    assert model["one"].weight is model["other"].weight
+    assert model["one"].weight.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert not model["one"].weight.requires_grad
+    assert isinstance(model["norm"].weight, nn.Parameter)
+    assert model["norm"].weight.requires_grad
+    with group() as mesh:
+        land([("split", split(torch.ones(2, 2), mesh))], torch.device("cpu"))
 
 
 def test_each_process_draws_its_own_dropout(monkeypatch: pytest.MonkeyPatch) -> None:

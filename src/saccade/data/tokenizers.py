@@ -22,7 +22,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from saccade.config import Positive
 from saccade.data.stored import preparations
-from saccade.data.stored.text_parts import TextParts, are_stored, name_of_learned
+from saccade.data.stored.text_parts import TextParts, are_stored, name_of_learned, spread
 from saccade.errors import DataError, SaccadeError, UsageError
 
 # The layout of learned tokenizers; imported ones have that of their family.
@@ -37,8 +37,9 @@ WORD = r"\w+(?=(?i:n't)\b)|(?i:n't)\b|'(?i:s|m|d|ll|re|ve)\b|\d+(?:[.,]\d+)+|\w+
 CURLED, STRAIGHT = "’", "'"
 BYTES = 256
 FILE = "tokenizer.json"
-LAYOUT = 1  # of what is learned; another number has all stored texts learned from anew
+LAYOUT = 2  # of what is learned; another number has all stored texts learned from anew
 TOGETHER = 2000  # texts that are encoded at once
+ENOUGH = 1_000_000  # stored texts beyond which byte pairs are learned from a share of them: more take only time and memory
 
 Kind = Literal["char", "word", "bpe"]
 Backend = tokenizers.Tokenizer
@@ -200,7 +201,8 @@ def _learned_from(texts: Iterable[str], config: Config, specials: Sequence[str])
         count = sum(1 for _ in read)
         raise DataError(f"nothing to learn a tokenizer from: expected text, got {count} texts, all empty")
     if config.kind == "bpe":
-        vocabulary, merges = _learn_pairs(read, config, specials)
+        some = _Read(spread(read.texts, ENOUGH), config.lower)
+        vocabulary, merges = _learn_pairs(some, _counted_marks(read), config, specials)
     else:
         vocabulary, merges = _learn_pieces(read, config, specials), []
     return LearnedTokenizer(_backend(config.kind, config.lower, vocabulary, merges), config.kind, config.lower)
@@ -260,10 +262,10 @@ def _learn_pieces(texts: Iterable[str], config: Config, specials: Sequence[str])
 
 
 def _learn_pairs(
-    texts: Iterable[str], config: Config, specials: Sequence[str]
+    texts: Iterable[str], found: Mapping[str, int], config: Config, specials: Sequence[str]
 ) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """The vocabulary of byte pairs, special tokens and marks first, and the pairs that are merged, in their order."""
-    marks = _frequent(_counted_marks(texts), config)[: config.size - len(specials) - BYTES]
+    marks = _frequent(found, config)[: config.size - len(specials) - BYTES]
     learner = Backend(models.BPE())
     learner.pre_tokenizer = _pre_tokenizer("bpe")
     trainer = trainers.BpeTrainer(
@@ -395,7 +397,7 @@ class LearnedTokenizer(TokenList):
             return [self._spelled(text) for text in read]
         # The library keeps much about each token until ids are all that is left: some texts at a time.
         parts = (read[start : start + TOGETHER] for start in range(0, len(read), TOGETHER))
-        return [encoding.ids for part in parts for encoding in self._backend.encode_batch(part)]
+        return [encoding.ids for part in parts for encoding in self._backend.encode_batch_fast(part)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of these ids: exactly that which was encoded (char, bpe), or its words with a space between."""

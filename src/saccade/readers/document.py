@@ -1,16 +1,19 @@
 """Documents: texts read sentence by sentence."""
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from saccade.config import Positive
 from saccade.data.examples import Example
+from saccade.data.stored.ragged import Ragged
+from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import DocumentInput
 from saccade.data.tokenizers import unknown_places
 from saccade.errors import DataError
@@ -21,8 +24,6 @@ from saccade.view.trace import Axis
 
 WINDOW = 2000  # texts that are encoded together
 SHORT = 24  # columns of the short form of a sentence
-
-Ids = NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +37,27 @@ class Config(words.Config):
 
 
 class DocumentColumn:
-    """Documents: of each the ids of all its words, and the lengths of its sentences; `longer` counts those cut short."""
+    """Documents, each in two rows: the ids of all its words; whether it is cut short, and the lengths of its sentences."""
 
-    def __init__(self, documents: list[tuple[Ids, Ids]], longer: int) -> None:
-        self.documents, self.longer = documents, longer
-        self.lengths = np.array([len(ids) for ids, _ in documents], dtype=np.int64)
+    def __init__(self, rows: Ragged) -> None:
+        self.rows = rows
+        self.lengths = rows.lengths[::2]
+
+    @cached_property
+    def longer(self) -> int:
+        """How many documents are cut short."""
+        return int(self.rows.values[self.rows.starts[1::2]].sum())
 
     def batch(self, indices: Any) -> DocumentInput:
         """The tensors of these documents."""
-        documents = [self.documents[i] for i in indices]
-        sizes = np.concatenate([own for _, own in documents]).astype(np.int64)
+        places = 2 * np.asarray(indices, dtype=np.int64)
+        ids, _ = self.rows.together(places)
+        values, numbers = self.rows.together(places + 1)
+        sizes, counts = np.delete(values, np.cumsum(numbers) - numbers), numbers - 1
         rectangle = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int64)
-        rectangle[np.arange(rectangle.shape[1]) < sizes[:, None]] = np.concatenate([ids for ids, _ in documents])
-        counts = [len(own) for _, own in documents]
+        rectangle[np.arange(rectangle.shape[1]) < sizes[:, None]] = ids
         return DocumentInput(
-            torch.from_numpy(rectangle), torch.from_numpy(sizes), torch.tensor(counts, dtype=torch.int64), max(counts)
+            torch.from_numpy(rectangle), torch.from_numpy(sizes), torch.from_numpy(counts), int(counts.max())
         )
 
 
@@ -60,25 +67,27 @@ class Reader(words.Reader):
     config: Config
 
     def encode(self, inputs: Sequence[str]) -> DocumentColumn:
-        windows = (inputs[start : start + WINDOW] for start in range(0, len(inputs), WINDOW))
-        documents = [document for window in windows for document in self._documents(window)]
-        return DocumentColumn([(ids, sizes) for ids, sizes, _ in documents], sum(longer for *_, longer in documents))
+        limits = (self.config.max_sentence_length, self.config.max_sentences, self.config.max_length)
+        return DocumentColumn(rows_of(inputs, self.tokenizer, self._rows, "documents", *limits, limit=limits[0] + 1))
 
     def limit(self) -> str:
         return f"{super().limit()} or reader.max_sentences={self.config.max_sentences} sentences"
 
-    def _documents(self, texts: Sequence[str]) -> Iterator[tuple[Ids, Ids, bool]]:
-        """Of each text the ids, the lengths of its sentences, and whether it goes on."""
+    def _rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
+        """The two rows of each text."""
+        windows = (texts[start : start + WINDOW] for start in range(0, len(texts), WINDOW))
+        return [row for window in windows for row in self._documents(window)]
+
+    def _documents(self, texts: Sequence[str]) -> Iterator[Sequence[int]]:
+        """Of each text the ids, then whether it goes on and the lengths of its sentences."""
         split = [sentences(text) for text in texts]
         rows = iter(self.tokenizer.encode_batch([sentence for own in split for sentence in own]))
         for own in split:
             whole = [next(rows) for _ in own]
-            ids: list[int] = []
-            sizes: list[int] = []
-            for piece in self._within(whole):
-                ids += piece
-                sizes.append(len(piece))
-            yield np.array(ids, dtype=np.int32), np.array(sizes, dtype=np.int32), len(ids) < sum(map(len, whole))
+            pieces = self._within(whole)
+            ids = array("i", chain.from_iterable(pieces))  # of long texts a list would take much more memory
+            yield ids
+            yield array("i", [len(ids) < sum(map(len, whole)), *map(len, pieces)])
 
     def _within(self, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
         """Sentences within the maximum length, as many as are read, within the maximum of the text; none is empty."""

@@ -6,7 +6,7 @@ processes with the same batches make the same steps as one, to rounding. Torch d
 
 import copy
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,7 @@ from saccade.errors import UsageError
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import MultiHeadAttention
 from saccade.systems.system import Output
-from saccade.training.devices import require_compiler
+from saccade.training.devices import device_named, require_compiler
 from saccade.training.memory import seed_all
 from saccade.training.split_tensors import full, local
 from saccade.training.train_config import Config
@@ -66,7 +66,7 @@ class Parallel:
     def __init__(self, model: nn.Module, config: Config) -> None:
         self.model = model
         self.layout = Layout.of(config)
-        self.device = next(model.parameters()).device
+        self.device = device_named(config.device) if lands_in_parts(config) else next(model.parameters()).device
         self._template: nn.Module | None = None
         if config.recompute:
             recompute(model)
@@ -86,9 +86,10 @@ class Parallel:
             return model
         from torch.distributed.device_mesh import init_device_mesh
 
-        with torch.no_grad():
-            for tensor in model.state_dict().values():  # which may have come from files of different machines
-                torch.distributed.broadcast(tensor, 0)
+        if lands_in_parts(config):
+            land(model.named_buffers(), self.device)  # parameters follow, block by block
+        else:
+            land(model.state_dict().items(), self.device)
         mesh = init_device_mesh(self.device.type, (layout.data, layout.tensor), mesh_dim_names=(DATA, TENSOR))
         if layout.data > 1:
             from saccade.layers.shared_batch_norm import shared_norms
@@ -99,13 +100,14 @@ class Parallel:
         if layout.tensor > 1:
             split(model, mesh[TENSOR], layout.tensor)
         if config.shard or (layout.data > 1 and layout.tensor > 1):
-            shard(model, mesh[DATA])
+            shard(model, mesh[DATA], self.device)
         elif layout.data > 1:
             devices = None if self.device.type == "cpu" else [self.device]
             # Buffers are the same everywhere, batch norms' by their own doing; the newer torch has another word for this.
             names = inspect.signature(nn.parallel.DistributedDataParallel).parameters
             key = "forward_sync_buffers" if "forward_sync_buffers" in names else "broadcast_buffers"
-            return nn.parallel.DistributedDataParallel(model, device_ids=devices, **{key: False})  # type: ignore[arg-type]
+            options: Any = {key: False, "gradient_as_bucket_view": True}  # gradients lie where they are exchanged, once
+            return nn.parallel.DistributedDataParallel(model, device_ids=devices, **options)
         return model
 
     def seed(self, seed: int) -> None:
@@ -194,15 +196,39 @@ def _recomputed(block: nn.Module, forward: Any, *inputs: Any, **options: Any) ->
     return checkpoint(forward, *inputs, use_reentrant=False, **options)
 
 
-def shard(model: nn.Module, mesh: Any) -> None:
+def lands_in_parts(config: Config) -> bool:
+    """Whether each block of a model comes to its device and is split before the next one comes there."""
+    return config.shard and config.tensor_parallel == 1
+
+
+def hollow(config: Config) -> bool:
+    """Whether this process makes its model without numbers, since it gets its part of those of the first process."""
+    return lands_in_parts(config) and processes.rank() > 0
+
+
+def land(tensors: Iterable[tuple[str, Tensor]], device: torch.device) -> None:
+    """Let whole tensors be on this device, with the numbers that the first process has: those of others may have come from
+    files of different machines, or there are none."""
+    for _, tensor in tensors:
+        if hasattr(tensor, "placements"):
+            continue  # it has landed, and is split
+        own = tensor.detach()
+        whole = torch.empty_like(own, device=device) if own.is_meta else own.to(device)
+        torch.distributed.broadcast(whole, 0)
+        if whole.device != tensor.device:
+            new = nn.Parameter(whole, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else whole
+            torch.utils.swap_tensors(tensor, new)  # so that what is tied stays so
+
+
+def shard(model: nn.Module, mesh: Any, device: torch.device) -> None:
     """Split every parameter over the processes of a mesh (FSDP2); a block's are put together while it computes."""
     from torch.distributed.fsdp import fully_shard
 
     _register()
-    for block in blocks(model):
+    for block in [*blocks(model), model]:
         if any(True for _ in block.parameters()):
+            land(block.named_parameters(), device)
             fully_shard(block, mesh=mesh)
-    fully_shard(model, mesh=mesh)
 
 
 def _register() -> None:

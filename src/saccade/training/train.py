@@ -25,7 +25,7 @@ from saccade.lock import LOCK, locked
 from saccade.task import Kinds, Task
 from saccade.training import fresh as renewal
 from saccade.training import tensorboard
-from saccade.training.allocator import keep_pages, kept_objects, release_pages
+from saccade.training.allocator import keep_pages, kept_objects, release_pages, return_pages
 from saccade.training.bad_examples import fit_to_learn, learned
 from saccade.training.checkpoints.names import FRESH
 from saccade.training.checkpoints.store import Checkpoint, Checkpoints
@@ -33,6 +33,7 @@ from saccade.training.config_history import CONFIG, Changes
 from saccade.training.data_notes import data_notes
 from saccade.training.devices import device_named
 from saccade.training.freezing import freeze
+from saccade.training.parallel import hollow, lands_in_parts
 from saccade.training.progress import Quiet, told_if_slow
 from saccade.training.resuming import reopened, require_later
 from saccade.training.run import Run
@@ -58,7 +59,7 @@ def train(
         raise UsageError("resume and fresh exclude each other", fix="go on with {resume}, or begin anew with {fresh}")
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
-    keep_pages()
+    (return_pages if settings.train.shard else keep_pages)()
     with processes.joined():
         if processes.own():  # what the first process does with the directory is not the others' business
             with kept_objects() as made:
@@ -239,13 +240,15 @@ class _Sitting:
 def _sit(given: _Sitting, batches: BatchSource, made: Callable[[], None]) -> None:
     """Make the model, go to where it was, and train; the same in every process."""
     run, task, config = given.run, given.task, given.run.settings.train
-    model = run.new_model(task)
+    with torch.device("meta") if hollow(config) else contextlib.nullcontext():
+        model = run.new_model(task)
     for line in given.start.fit(model, run.settings, task) if given.start else []:
         given.watcher.note(line)
     for line in freeze(model, config.freeze):
         given.watcher.note(line)
-    model = model.to(device_named(config.device))
-    if not given.checkpoint:
+    if not lands_in_parts(config):
+        model = model.to(device_named(config.device))
+    if not given.checkpoint and not hollow(config):
         for line in data_notes(given.splits, run.settings, given.corpus, hasattr(task.writer, "names")):
             given.watcher.note(line)
         task.prepare(model, given.splits, given.corpus, given.watcher.note)
@@ -254,6 +257,7 @@ def _sit(given: _Sitting, batches: BatchSource, made: Callable[[], None]) -> Non
     try:
         if given.checkpoint:
             session.restore(given.checkpoint)
+            given.checkpoint.tensors.clear()  # the model and the optimizer have them now: whole ones, where each has a part
             session.adopt(given.changes)
         else:
             trainer.parallel.seed(config.seed)

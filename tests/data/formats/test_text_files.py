@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from saccade.config import build, described
 from saccade.data.examples import Example
 from saccade.data.formats.text_files import Config, load, others_of, read
+from saccade.data.stored.stored_examples import StoredExamples
 from saccade.errors import DataError, UsageError
+from tests.data.stored.stores import everything_is_large
 
 PAIRS = [Example("ein Haus", "a house", "n"), Example("drei Äpfel", "three apples 🍎", ""), Example('"Ja"\x00', " yes", "x")]
 SKIPPING = Config(skip_bad=True)
@@ -318,3 +320,15 @@ def test_other_data_may_name_its_columns_otherwise() -> None:
         others_of("strange.csv", config)
     Path("pairs.tsv").write_text("a\tx\nb\ty\n")
     assert others_of("pairs.tsv", config) == expected
+
+
+def test_large_tables_are_stored_wherever_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other data than that of the training, too, whatever it calls its columns."""
+    everything_is_large(monkeypatch, tmp_path / "cache")
+    Path("other.csv").write_text("text,label\na,x\nb,y\n")
+    Path("lines.jsonl").write_text('{"text": "a", "label": "x"}\n{"text": "b", "label": "y"}\n')
+    for name in ("other.csv", "lines.jsonl"):
+        found = others_of(name, Config(text="review", label="stars"))
+        assert isinstance(found, StoredExamples)
+        assert list(found) == [Example("a", "x"), Example("b", "y")]
+        assert [one.files for one in found] == [one.files for one in read(name, Config())]

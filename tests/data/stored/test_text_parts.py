@@ -10,7 +10,7 @@ from saccade.data.examples import Example
 from saccade.data.stored import store_files
 from saccade.data.stored.running_texts import RunningTexts
 from saccade.data.stored.stored_examples import Store, StoredExamples
-from saccade.data.stored.text_parts import TextParts, are_stored, name_of_learned
+from saccade.data.stored.text_parts import TextParts, are_stored, name_of_learned, spread
 from saccade.data.tokenizers import Config
 
 from .stores import everything_is_large
@@ -53,3 +53,25 @@ def test_what_a_tokenizer_is_known_by(tmp_path: Path) -> None:
     assert all(map(are_stored, parts))
     assert len({name_of_learned(texts, fact) for texts in parts for fact in (1, 2)}) == 2 * len(parts)
     assert not are_stored(TextParts(["a"], TextParts(["b"])))
+
+
+def test_of_very_many_texts_byte_pairs_are_learned_from_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same one every time, of inputs and targets alike; what is not stored, and every mark, is counted whole."""
+    everything_is_large(monkeypatch, tmp_path / "cache")
+    pairs = [Example(f"links{n}", f"rechts{n}" + " <rare>" * (n == 77), files=("a",), number=n) for n in range(100)]
+    examples = stored(tmp_path / "store", pairs)
+    texts: Any = TextParts(examples.inputs, TextParts(examples.targets, ["eigen"]))
+    assert spread(texts, 200) is texts
+    some = list(spread(texts, 50))
+    assert some == list(spread(texts, 50))
+    assert some[-1] == "eigen"
+    left, right = some[:25], some[25:-1]
+    numbers = [int(text.removeprefix("links")) for text in left]
+    assert [number // 4 for number in numbers] == list(range(25))
+    assert len({number % 4 for number in numbers}) > 1  # not every fourth: texts may alternate
+    assert [text.split()[0] for text in right] == [f"rechts{number}" for number in numbers]
+    monkeypatch.setattr(tokenizers, "ENOUGH", 50)
+    learned = tokenizers.train(texts, Config(kind="bpe", size=300))
+    assert learned.marks == ["rare"]
+    assert 77 not in numbers
+    assert learned.text() == tokenizers.train([*some, "<rare>"], Config(kind="bpe", size=300)).text()

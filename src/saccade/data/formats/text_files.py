@@ -132,8 +132,9 @@ def others_of(data: Any, config: Config) -> Sequence[Example]:
         if not alone or kind not in tables.SUFFIXES:
             return read(str(data), config)
         table = read_table(paths[0], FORMATS)
-    else:
-        table = held_table(data)
+        named = _as_named(config, table.columns)
+        return stored_examples.kept(paths, named.parsing(), partial(_of_table, table, named, rename=True), to_stderr)
+    table = held_table(data)
     return examples_of(table, _as_named(config, table.columns), rename=True)
 
 

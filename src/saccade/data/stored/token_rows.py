@@ -13,17 +13,18 @@ from saccade.data.tokenizers import TOGETHER, Tokenizer
 
 FEW = 10_000  # texts up to which ids stay in memory
 
-Encode = Callable[[Sequence[str]], list[list[int]]]
+Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 
 
-def rows_of(texts: Sequence[str], tokenizer: Tokenizer, encode: Encode, *facts: Any) -> Ragged:
-    """The ids that `encode` gives of texts, which depend on the tokenizer and on these facts."""
+def rows_of(texts: Sequence[str], tokenizer: Tokenizer, encode: Encode, *facts: Any, limit: int = 0) -> Ragged:
+    """The ids that `encode` gives of texts, one row of each or several, which depend on the tokenizer and on these facts;
+    `limit`: below what all numbers are, if not all of them are ids."""
     if not isinstance(texts, StoredTexts) or len(texts) <= FEW:
         return Ragged.of(encode(list(texts)))
     stored = texts
 
     def make(folder: Path) -> None:
-        write(folder, _windows(stored, encode), tokenizer.size)
+        write(folder, _windows(stored, encode), max(limit, tokenizer.size))
 
     return Ragged.opened(prepared(texts.name("ids", digest([tokenizer.text().encode()]), *facts), make))
 
