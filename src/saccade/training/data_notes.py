@@ -7,7 +7,7 @@ from typing import Any
 
 from saccade.data.examples import Splits, in_order, targets_of
 
-FEW, UNEVEN, HANDFUL = 20, 5, 50
+FEW, UNEVEN, HANDFUL, MANY = 20, 5, 50, 100
 SAMPLE, LABELS = 2000, 5  # examples that are looked at, and different texts up to which they may be labels
 SHOWN = 6  # labels that are counted in a note
 
@@ -43,7 +43,7 @@ def _text_notes(splits: Splits) -> Iterator[str]:
     """Texts that are written, if they are labels rather; a part of much data says as much."""
     first = [*islice(splits.train, SAMPLE)]
     different = {example.target for example in first if isinstance(example.input, str) and isinstance(example.target, str)}
-    if len(first) >= HANDFUL and 0 < len(different) <= LABELS:
+    if len(first) >= MANY and 0 < len(different) <= LABELS:
         few = f"all targets are one of {len(different)} texts" if len(different) > 1 else "all targets are the same text"
         yield f"{few}; if they are labels, document_attention learns them sooner, and scores them as labels"
 
