@@ -109,7 +109,7 @@ class SideBySide:
             return None, None
         scene, look, why = opening(left.trace)
         same = [each for each in right.scenes[scene].looks if each.name == look.name]
-        return (scene, look, why), (scene, same[0], why) if same else None
+        return (scene, look, why), (scene, same[0], why and "opened on the look of the left side") if same else None
 
     def __str__(self) -> str:
         return self.terminal()
