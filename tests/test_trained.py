@@ -102,7 +102,8 @@ def test_texts_as_people_hold_them(kind: str, held: str, opened: Open) -> None:
 @pytest.mark.parametrize("given", [5, None, 3.5, {"text": "a"}, pandas.DataFrame({"text": ["a"]}), np.zeros(3), b"a"])
 @pytest.mark.parametrize("kind", ["dates", "sentences"])
 def test_what_is_no_text_is_refused_by_its_kind(kind: str, given: Any, opened: Open) -> None:
-    with pytest.raises(UsageError, match=rf"^expected text, got {type(given).__name__}$"):
+    fix = "; give the column of its texts: one of text" if isinstance(given, pandas.DataFrame) else ""
+    with pytest.raises(UsageError, match=rf"^expected text, got {type(given).__name__}{fix}$"):
         opened(kind).predict(given)
 
 

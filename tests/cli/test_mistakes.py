@@ -154,6 +154,7 @@ MISTAKES = [
     Mistake("unknown data to get", "data get mnits", 2, ("data set 'mnits'", "did you mean 'mnist'?")),
     Mistake("unknown recipe to sample", "data sample datse", 2, ("'datse'", "did you mean 'dates'?")),
     Mistake("input missing", "predict run no.txt", 3, ("no.txt: cannot be read", "name a text file, or -")),
+    Mistake("input a text", "predict run 'no such text'", 3, ("name a text file", "echo 'no such text' | saccade")),
     Mistake("input a directory", "predict run run", 3, ("run: expected a file, got a directory", "name a text file")),
     Mistake("input not UTF-8", "predict run a.txt", 3, ("a.txt:2: not UTF-8", "iconv"), written("a.txt", b"axa\n\xe9\n")),
     Mistake(

@@ -68,6 +68,14 @@ def test_it_is_told_by_its_place(
     assert answer.err.endswith(", or data.skip_bad=true\n") == (suffix == ".tsv")
 
 
+def test_texts_that_were_taken_for_labels_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"a {number}\tthe number {number}\n" for number in range(30)))
+    answer = here(f"train document_attention data.train={pairs} --out {tmp_path / 'run'}", capsys)
+    assert (answer.code, answer.err.count("\n")) == (3, 1), answer.err
+    assert "in no training example; most labels occur once, as texts do: for those train transformer" in answer.err
+
+
 @pytest.mark.parametrize("part", ["valid", "test"])
 def test_nodes_are_told_by_their_row(part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = tmp_path / "nodes.csv"

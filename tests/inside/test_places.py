@@ -25,6 +25,11 @@ def test_tokens_are_readable(tokens: list[str], byte_level: bool, labels: list[s
     assert readable(tokens, byte_level) == labels
 
 
+def test_an_id_that_the_tokenizer_does_not_have_is_its_number() -> None:
+    own = tokenizer()
+    assert list(token_axis(own, [*own("the")["input_ids"], len(own)]).labels) == ["the", f"<{len(own)}>"]
+
+
 def test_unknown_tokens_are_marked() -> None:
     axis = token_axis(tokenizer(), tokenizer()("the dog sat")["input_ids"])
     assert (axis.labels, axis.unknown) == (["the", "[UNK]", "sat"], [1])

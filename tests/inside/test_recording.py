@@ -83,6 +83,25 @@ def test_what_is_kept_grows_with_the_length_alone(name: str, attention: str) -> 
     assert 1.5 < sizes[1] / sizes[0] < 2.1
 
 
+def test_queries_do_not_keep_what_was_projected_with_them() -> None:
+    """As in GPT-2, whose keys and values are copied into its cache; where autograd keeps all of it, nothing is copied."""
+
+    class Joint(nn.Module):
+        def forward(self, x: Tensor, copies: bool) -> Tensor:
+            query, key, value = torch.cat([x, 2 * x, x], -1).split(x.shape[-1], -1)
+            key, value = (key.clone(), value.clone()) if copies else (key, value)
+            return F.scaled_dot_product_attention(query, key, value)
+
+    own, x = Joint(), torch.randn(1, 2, 9, 8)
+    sizes = []
+    for copies, learns in [(True, False), (False, False), (True, True)]:
+        with looking(own) as looks:
+            own(x.clone().requires_grad_(learns), copies)
+        sizes.append(sum(tensor.untyped_storage().nbytes() for tensor in kept(looks).values()) // x.nbytes)
+        assert torch.allclose(seen(looks)[0].weights(), torch.softmax(x @ (2 * x).mT / 8**0.5, -1), atol=1e-6)
+    assert sizes == [3, 4, 5]  # query, key and context; all three and the context; all three, the copied key and the context
+
+
 @pytest.mark.parametrize("options", [{}, {"cache_implementation": "static"}, {"num_beams": 2}], ids=["", "static", "beams"])
 @pytest.mark.parametrize("name", ["llama", "bart"])
 def test_generation_is_seen_step_by_step(name: str, options: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import re
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +14,8 @@ from PIL import Image
 from saccade.errors import UsageError
 from saccade.view import Shown, render
 from saccade.view.output.colors import hexadecimal, ramp
-from saccade.view.trace import Trace
+from saccade.view.side_by_side import SideBySide
+from saccade.view.trace import Axis, Look, Scene, Trace
 
 from .traces import HOSTILE, glimpses, hostile, plain, trace
 
@@ -66,6 +68,34 @@ def test_the_terminal_has_two_columns_where_they_fit() -> None:
     assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in colored][:3] == wide[:3]
     assert both.terminal(color=False, width=80).count("│") == 12
     assert both.terminal(color=False, width=80).splitlines()[0] == "dates"
+
+
+def layered(sharp: int, names: tuple[str, ...] = ("layer 1", "layer 2", "layer 3")) -> Trace:
+    """Layers that look at everything alike, but for one."""
+    axes = {"input": Axis("words", ["a", "b", "c"])}
+    flat, own = np.full((1, 3, 3), 1 / 3, dtype=np.float32), np.eye(3, dtype=np.float32)[None]
+    own = 0.9 * own + 0.1 * flat
+    looks = [Look(name, "input", "input", own if place == sharp else flat) for place, name in enumerate(names)]
+    return Trace("layers", [Scene("a b c", axes, looks)])
+
+
+def opened(both: SideBySide) -> list[str]:
+    """The look that each page shows first."""
+    pages = [unescape(page) for page in re.findall(r'srcdoc="([^"]*)"', both._html)]
+    return [re.findall(r'"first":{"scene":0,"look":"?([^",]+)', page)[0] for page in pages]
+
+
+def test_both_sides_open_on_the_same_look() -> None:
+    one, other, foreign = Shown(layered(1)), Shown(layered(2)), Shown(layered(0, ("a", "b", "c")))
+    assert opened(one.beside(other)) == ["layer 2", "layer 2"]
+    assert opened(other.beside(one)) == ["layer 3", "layer 3"]
+    assert opened(one.beside(foreign)) == ["layer 2", "a"]
+    chosen = Shown(layered(1), "layer 3")
+    for both in (chosen.beside(other), other.beside(chosen)):
+        assert opened(both) == ["layer 3", "layer 3"]
+        assert both.terminal(color=False, width=100).count("layer 3") == 2
+    assert opened(chosen.beside(Shown(layered(1), "layer 1"))) == ["layer 3", "layer 1"]
+    assert opened(chosen.beside(foreign)) == ["layer 3", "a"]
 
 
 def test_one_scene_alone_beside_another() -> None:

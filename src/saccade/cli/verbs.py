@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -269,6 +270,8 @@ def opened(file: str) -> AbstractContextManager[BinaryIO]:
             inputs.require_regular(Path(file), fix)
         return Path(file).open("rb")
     except OSError as error:
+        if any(letter.isspace() for letter in file):  # a text rather than the name of a file
+            fix += f"; a text by itself comes from standard input: echo {shlex.quote(file)} | saccade …"
         raise DataError(f"{file}: cannot be read ({error.strerror}); {fix}") from None
 
 

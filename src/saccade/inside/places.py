@@ -42,7 +42,8 @@ def _marks_read(token: str) -> str:
 
 def token_axis(tokenizer: Any, ids: Sequence[int], probabilities: NDArray[np.float32] | None = None) -> Axis:
     """The tokens of these ids; what the tokenizer does not know is marked."""
-    tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
+    known = tokenizer.convert_ids_to_tokens(list(ids))  # None: a vocabulary of the model that is larger than the tokenizer's
+    tokens = [f"<{number}>" if token is None else str(token) for number, token in zip(ids, known, strict=True)]
     unknown = getattr(tokenizer, "unk_token_id", None)
     end = getattr(tokenizer, "eos_token_id", None)
     marked = [place for place, each in enumerate(ids) if unknown is not None and each == unknown != end]

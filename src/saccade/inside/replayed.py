@@ -1,6 +1,7 @@
 """Attention that other code computed, as a call of the operator: its scores are what that code did to query·key."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -138,12 +139,29 @@ def later(
         own = values.pop() if masked else fixed
         return replayed(query, key, context, values, steps, allow(own) if isinstance(own, Tensor) else own)
 
-    inputs = (query, key, context, *(value for value in kept if isinstance(value, Tensor)))
+    inputs = [query, key, context, *(value for value in kept if isinstance(value, Tensor))]
     if not at_once:
-        return Later(make, inputs)
+        return Later(make, compacted(inputs))
     scores = make(*inputs).call.scores(ALL)
     keys = scores.new_empty(*scores.shape[:-2], scores.shape[-1], 0)
     return Attended(context, AttentionCall(scores, keys, KeptScores(), None, Softmax()))
+
+
+def compacted(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors; copies of those that would keep more than twice their size alive.
+
+    GPT-2 projects queries, keys and values at once and copies the last two into its cache: queries alone would keep all
+    three. What carries a gradient stays as it is: autograd keeps its storage anyway.
+    """
+    used: Counter[int] = Counter()
+    for tensor in tensors:
+        used[tensor.untyped_storage().data_ptr()] += tensor.nbytes
+
+    def wasteful(tensor: Tensor) -> bool:
+        storage = tensor.untyped_storage()
+        return not tensor.requires_grad and storage.nbytes() > 2 * used[storage.data_ptr()]
+
+    return [tensor.clone() if wasteful(tensor) else tensor for tensor in tensors]
 
 
 def pooled(call: AttentionCall, value: Tensor) -> Tensor:

@@ -144,5 +144,7 @@ def numbered(typed: Any, splits: Load) -> Example | None:
 def require_text(typed: Any) -> str:
     """The text, if it is one."""
     if not isinstance(typed, str):
-        raise UsageError(f"expected text, got {type(typed).__name__}")
+        columns = getattr(typed, "columns", getattr(typed, "column_names", None))  # of pandas, of datasets
+        fix = "" if columns is None else f"give the column of its texts: one of {', '.join(map(str, columns))}"
+        raise UsageError(f"expected text, got {type(typed).__name__}", fix=fix)
     return typed

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from saccade.data.examples import Splits, in_order, targets_of
 
-FEW, UNEVEN, HANDFUL = 20, 5, 50
+FEW, UNEVEN, HANDFUL, MANY = 20, 5, 50, 100
+SAMPLE, LABELS = 2000, 5  # examples that are looked at, and different texts up to which they may be labels
 SHOWN = 6  # labels that are counted in a note
 
 
@@ -27,12 +29,23 @@ def data_notes(splits: Splits, settings: Any, corpus: Any, labels: bool) -> Iter
         yield _warmup_note(config.warmup, config.steps)
     if labels:
         yield from _label_notes(splits, settings.writer)
+    else:
+        yield from _text_notes(splits)
 
 
 def _warmup_note(warmup: int, steps: int) -> str:
     if warmup > steps:
         return f"train.warmup={warmup} is longer than the {steps} steps: the learning rate never reaches its peak"
     return f"train.warmup={warmup} is as long as the training: the learning rate reaches its peak in the last step only"
+
+
+def _text_notes(splits: Splits) -> Iterator[str]:
+    """Texts that are written, if they are labels rather; a part of much data says as much."""
+    first = [*islice(splits.train, SAMPLE)]
+    different = {example.target for example in first if isinstance(example.input, str) and isinstance(example.target, str)}
+    if len(first) >= MANY and 0 < len(different) <= LABELS:
+        few = f"all targets are one of {len(different)} texts" if len(different) > 1 else "all targets are the same text"
+        yield f"{few}; if they are labels, document_attention learns them sooner, and scores them as labels"
 
 
 def _label_notes(splits: Splits, writer: Any) -> Iterator[str]:

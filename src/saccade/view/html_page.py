@@ -25,19 +25,30 @@ SCRIPTS = ("matrix.js", "heatmap.js", "pieces.js")  # those of the drawings foll
 LONGEST_FIRST = 600_000  # characters of the drawing that stands there until the script draws; a longer one is left out
 
 
+Opening = tuple[int, Look, str]  # the scene and the look of it that a page shows first, and why
+
+
 def html(
-    trace: Trace, look: str | None = None, head: int | None = None, drawing: str | None = None, *, linked: bool = False
+    trace: Trace,
+    look: str | None = None,
+    head: int | None = None,
+    drawing: str | None = None,
+    *,
+    start: Opening | None = None,
+    linked: bool = False,
 ) -> str:
     """The page; `look`, `head` and `drawing` are what it shows first.
 
     Unless given: the mean of the heads of the most focused of the looks that are like the first (`opening`).
-    A `linked` page tells the page around it what is selected, and selects what it is told.
+    `start` opens elsewhere. A `linked` page tells the page around it what is selected, and selects what it is told.
     """
     check_trace(trace)
     cells = sum(each.weights.size for scene in trace.scenes for each in scene.looks)
     if cells > MOST:
         raise UsageError(f"a page holds up to {MOST:,} weights, got {cells:,}; keep fewer scenes, looks or heads")
-    number, opened, why = opening(trace) if look is None else (0, find_look(trace.scenes[0], look), "")
+    if start is None:
+        start = opening(trace) if look is None else (0, find_look(trace.scenes[0], look), "")
+    number, opened, why = start
     check_head(opened, head)
     view = None if drawing is None else drawing_of(trace.scenes[number], opened, drawing).name
     first = {"scene": number, "look": None if look is None and not why else _short(opened.name)}
@@ -63,7 +74,7 @@ def framed(page: str, tall: int) -> str:
     return f'{frame} srcdoc="{escape(page)}"></iframe>'
 
 
-def opening(trace: Trace) -> tuple[int, Look, str]:
+def opening(trace: Trace) -> Opening:
     """The scene and look to open on, and why: of the looks between the same axes as the first, the most focused.
 
     Other hypotheses of an input, which follow the best one, are left out.

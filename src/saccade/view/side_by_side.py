@@ -14,7 +14,7 @@ from saccade.errors import UsageError
 from saccade.view import render
 from saccade.view.drawings import heatmap
 from saccade.view.drawings.figure import Drawing, Figure
-from saccade.view.html_page import framed, html
+from saccade.view.html_page import Opening, framed, html, opening
 from saccade.view.output import display_text
 from saccade.view.output.saving import DRAWINGS, kind_of, numbered, write
 from saccade.view.output.scales import limits
@@ -33,13 +33,16 @@ TALL = 760  # pixels of the page inside a notebook
 
 
 class SideBySide:
-    """Two traces, scene by scene; each side keeps its own look, head and drawing."""
+    """Two traces, scene by scene; each side keeps its own head and drawing, and its own look if both name one.
+
+    Else both show the same, if both have it.
+    """
 
     def __init__(self, left: "Shown", right: "Shown") -> None:
         if len(left.scenes) != len(right.scenes):
             sizes = f"{len(left.scenes)} and {len(right.scenes)}"
             raise UsageError(f"expected as many scenes on both sides, got {sizes}; shown[0] is the first scene alone")
-        self.sides = left, right
+        self.sides = _following(left, right), _following(right, left)
 
     def terminal(self, color: bool | None = None, width: int | None = None) -> str:
         """Every pair of scenes as text; the second stands below the first where two columns are too narrow."""
@@ -88,7 +91,10 @@ class SideBySide:
     @cached_property
     def _html(self) -> str:
         """Two pages in frames; what is selected in one is selected in the other, if it has it."""
-        pages = [html(side.trace, side.look, side.head, side.drawing, linked=True) for side in self.sides]
+        pages = [
+            html(side.trace, side.look, side.head, side.drawing, start=start, linked=True)
+            for side, start in zip(self.sides, self._starts(), strict=True)
+        ]
         parts = {
             "title": escape(" | ".join(display_text.fit(side.trace.system, 80) for side in self.sides)),
             **{f"page_{number}": escape(page) for number, page in enumerate(pages)},
@@ -96,11 +102,29 @@ class SideBySide:
         template = (files("saccade.view") / "page" / "beside.html").read_text(encoding="utf-8")
         return re.sub(r"{{(\w+)}}", lambda name: parts[name[1]], template)
 
+    def _starts(self) -> tuple[Opening | None, Opening | None]:
+        """Where the pages open if no look is named: the left one as if alone, the right one, if it can, on the same look."""
+        left, right = self.sides
+        if left.look is not None or right.look is not None:
+            return None, None
+        scene, look, why = opening(left.trace)
+        same = [each for each in right.scenes[scene].looks if each.name == look.name]
+        return (scene, look, why), (scene, same[0], why and "opened on the look of the left side") if same else None
+
     def __str__(self) -> str:
         return self.terminal()
 
     def _repr_html_(self) -> str:
         return framed(self._html, TALL)
+
+
+def _following(side: "Shown", other: "Shown") -> "Shown":
+    """The side; if it names no look, with the one that the other names, if all of its scenes have that."""
+    if side.look is not None or other.look is None:
+        return side
+    if any(other.look not in {look.name for look in scene.looks} for scene in side.scenes):
+        return side
+    return type(side)(side.trace, other.look, side.head, side.drawing)
 
 
 def _shared_span(drawn: Sequence[tuple[Drawing, Figure]]) -> tuple[float, float] | None:

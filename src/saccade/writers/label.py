@@ -1,6 +1,7 @@
 """Labels: one of several classes for each example."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, ranked_predictions, recording
 
 FILE, NUMBERS = "labels.json", "labels.bin"
+TEXTS = "most labels occur once, as texts do: for those train transformer or bahdanau, or name another column as label"
 PARTS = (  # of the data, what each is called, and what else to do about a label that is only there
     ("valid", "the validation data (held out, or data.valid)", "name other data.valid, or set data.held_out=0"),
     ("test", "the test data (data.test)", "or name other data.test"),
@@ -117,12 +119,13 @@ class Writer(writer.Writer):
 
     @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
-        known = {*targets_of(splits.train)}
+        counts = Counter(targets_of(splits.train))
+        known, texts = {*counts}, sum(count == 1 for count in counts.values()) > len(splits.train) / 2
         for part, data, fix in PARTS if splits.shared is None else NODES:
             for index, example in enumerate(getattr(splits, part)):
                 if example.target not in known:
                     where = f"label {example.target!r} is in {data}, but in no training example"
-                    fixes = f"add other examples of it (equal ones stay together), {fix}"
+                    fixes = TEXTS if texts else f"add other examples of it (equal ones stay together), {fix}"
                     yield part, index, f"{place(example, index + 1)}: {where}; {fixes}"
 
     def save(self, directory: Path) -> None:
