@@ -85,6 +85,7 @@ HELD: dict[str, Callable[[list[str]], Any]] = {
     "series": pandas.Series,
     "indexed series": lambda rows: pandas.Series(rows, index=[f"row {n}" for n in range(len(rows))]),
     "column": lambda rows: pandas.DataFrame({"text": rows, "other": 1})["text"],
+    "table": lambda rows: pandas.DataFrame({"text": rows, "other": 1}),
     "keys": lambda rows: dict.fromkeys(rows).keys(),
 }
 
@@ -99,12 +100,18 @@ def test_texts_as_people_hold_them(kind: str, held: str, opened: Open) -> None:
     assert all(map(same, found, expected))
 
 
-@pytest.mark.parametrize("given", [5, None, 3.5, {"text": "a"}, pandas.DataFrame({"text": ["a"]}), np.zeros(3), b"a"])
+@pytest.mark.parametrize("given", [5, None, 3.5, {"text": "a"}, np.zeros(3), b"a"])
 @pytest.mark.parametrize("kind", ["dates", "sentences"])
 def test_what_is_no_text_is_refused_by_its_kind(kind: str, given: Any, opened: Open) -> None:
-    fix = "; give the column of its texts: one of text" if isinstance(given, pandas.DataFrame) else ""
-    with pytest.raises(UsageError, match=rf"^expected text, got {type(given).__name__}{fix}$"):
+    with pytest.raises(UsageError, match=rf"^expected text, got {type(given).__name__}$"):
         opened(kind).predict(given)
+
+
+def test_a_table_without_a_known_column_of_texts_names_its_columns(opened: Open) -> None:
+    with pytest.raises(
+        DataError, match=r"^the table: expected a column text, columns are said, who; rename 'said' to 'text'$"
+    ):
+        opened("sentences").predict(pandas.DataFrame({"said": ["film 3 is good"], "who": ["me"]}))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from saccade.attention.through_layers import METHODS
 from saccade.data.examples import PARTS, Example, Splits, files_of
 from saccade.data.formats import running_text, text_files
 from saccade.data.formats.python_data import examples_of, kept
+from saccade.data.formats.tables import Table, held_table
 from saccade.data.formats.text_files import to_stderr
 from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.likelihood import Likelihood
@@ -199,11 +200,12 @@ class TrainedModel:
         slide: bool | None = None,
         **search: Any,
     ) -> Any:
-        """The prediction for one input; for a list, a column of pandas or of `datasets`, a list of them.
+        """The prediction for one input; for a list, a column of pandas or of `datasets`, or a table with texts in a column,
+        a list of them.
 
         An input is what the system reads: a text, the path of a picture, an image, an array, `test#12` of its own data.
         """
-        several, listed = _listed(inputs)
+        several, listed = self._listed(inputs)
         best = [
             with_alternatives(predictions, example or Example(""))
             for example, predictions in self._outputs(
@@ -212,11 +214,20 @@ class TrainedModel:
         ]
         return best if several else best[0]
 
-    def listed(self, file: str) -> Iterable[Any] | None:
-        """The inputs of a table (CSV, JSON, parquet), in the column that the run has read; None: a file of lines."""
+    def listed(self, source: str | Table) -> Iterable[Any] | None:
+        """The inputs of a table or its file (CSV, JSON, parquet), from the column that the run has read; None: no table."""
         how = self.run.settings.data
-        rows: Iterable[Any] | None = self.task.reader.listed(file, how.text if isinstance(how, text_files.Config) else "")
+        rows: Iterable[Any] | None = self.task.reader.listed(source, how.text if isinstance(how, text_files.Config) else "")
         return rows
+
+    def _listed(self, inputs: Any) -> tuple[bool, list[Any]]:
+        """Whether several inputs were given, and all of them."""
+        if _is_table(inputs) and getattr(inputs, "ndim", 2) == 2:
+            rows = self.listed(held_table(inputs, "the table"))
+            return (False, [inputs]) if rows is None else (True, list(rows))
+        if isinstance(inputs, str | bytes | Path | Mapping) or not isinstance(inputs, Iterable) or _is_array(inputs):
+            return False, [inputs]
+        return True, list(inputs)
 
     def _outputs(self, inputs: Sequence[Any], options: Options) -> list[tuple[Example | None, list[Prediction]]]:
         try:
@@ -264,7 +275,7 @@ class TrainedModel:
         self, inputs: Any, *, pool: Literal["mean", "first"] | None = None, normalized: bool | None = None
     ) -> NDArray[np.float32]:
         """The vector of a text, (D), or of several, (N, D): the mean of its tokens' states, or that of the first token."""
-        several, listed = _listed(inputs)
+        several, listed = self._listed(inputs)
         rows = np.stack(list(self.vectors(listed, pool=pool, normalized=normalized)))
         found: NDArray[np.float32] = rows if several else rows[0]
         return found
@@ -407,7 +418,7 @@ class TrainedModel:
         Of a language model the log-probability of each token of the text and the next token; of others what is filled in,
         labels, tags, the ends of answers, the text that all heads write, or the vector.
         """
-        several, listed = _listed(inputs)
+        several, listed = self._listed(inputs)
         options, made = self.options(to), []
         for each in listed:
             example = self.task.reader.parse(each, lambda: self.splits)
@@ -425,7 +436,7 @@ class TrainedModel:
         if not systems.attends(self.system, self.run.settings.model):
             what = f"{self.system}, as this run is configured, has no attention to show"
             raise UsageError(f"{self.run.path}: {what}; see: saccade systems")
-        _, listed = _listed(inputs)
+        _, listed = self._listed(inputs)
         slide = True if self.task.writer.CONTINUES else None  # of a text longer than the context, its end is seen
         options = self.options(to, looks=True, slide=slide, **search)
         return listed, replace(options, reading=reading and self.task.writer.CONTINUES)
@@ -452,13 +463,6 @@ def with_paths(scene: Scene, methods: Sequence[str]) -> Scene:
             weights = METHODS[method]([look.weights for look in layers])
             added.append(Look(f"attention {method}{which}", queries, keys, weights, kind=method))
     return replace(scene, looks=[*scene.looks, *added])
-
-
-def _listed(inputs: Any) -> tuple[bool, list[Any]]:
-    """Whether several inputs were given, and all of them."""
-    if isinstance(inputs, str | bytes | Path | Mapping) or not isinstance(inputs, Iterable) or _is_array(inputs):
-        return False, [inputs]
-    return True, list(inputs)
 
 
 def _is_table(value: Any) -> bool:

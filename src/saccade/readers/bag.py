@@ -14,6 +14,7 @@ from saccade import records
 from saccade.config import Amount
 from saccade.data.examples import Bag, Columns, Example, Splits, place
 from saccade.data.formats import bag_files
+from saccade.data.formats.tables import Table
 from saccade.data.tensors import BagInput
 from saccade.errors import DataError, UsageError
 from saccade.readers import reader
@@ -166,8 +167,8 @@ class Reader(reader.Reader):
     def parse(self, typed: Any, splits: Load) -> Example | None:
         return parsed(typed, self.scale, splits)
 
-    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
-        return bag_files.inputs_of(path)
+    def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
+        return bag_files.inputs_of(source)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         return {"input": axis(example.input)}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, place
+from saccade.data.formats.tables import Table
 from saccade.errors import DataError, UsageError
 from saccade.view.trace import Axis
 
@@ -108,8 +109,8 @@ class Reader(Side):
         """The example that a person typed, named or holds; None: an empty line. `splits` loads the run's own data."""
         raise NotImplementedError
 
-    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
-        """The inputs of a table, of texts in this column; None: a file with an input in each line."""
+    def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
+        """The inputs of a table or of its file, of texts in this column; None: a file with an input in each line."""
         return None
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:

@@ -12,6 +12,7 @@ from saccade.data import tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Bag, Example, Splits, inputs_of
 from saccade.data.formats import bag_files, text_files
+from saccade.data.formats.tables import Table
 from saccade.data.stored.text_parts import TextParts
 from saccade.data.tensors import BagInput
 from saccade.data.tokenizers import LearnedTokenizer, unknown_places
@@ -127,8 +128,8 @@ class Reader(reader.Reader):
     def parse(self, typed: Any, splits: Load) -> Example | None:
         return Example(require_text(typed)) if self.scale is None else bag.parsed(typed, self.scale, splits)
 
-    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
-        return text_files.inputs_of(path, column) if self.scale is None else bag_files.inputs_of(path)
+    def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
+        return text_files.inputs_of(source, column) if self.scale is None else bag_files.inputs_of(source)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         if isinstance(example.input, Bag):

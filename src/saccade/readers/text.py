@@ -10,6 +10,7 @@ from saccade.config import Positive
 from saccade.data import imported, tokenizers
 from saccade.data.examples import Example, Splits, inputs_of, place
 from saccade.data.formats import text_files
+from saccade.data.formats.tables import Table
 from saccade.data.stored.ragged import Ragged
 from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
@@ -117,8 +118,8 @@ class Reader(reader.Reader):
     def check(self, example: Example) -> None:
         self.require_length(len(self.tokenizer.encode(example.input)))
 
-    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
-        return text_files.inputs_of(path, column)
+    def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
+        return text_files.inputs_of(source, column)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         end = self.tokenizer.labels([self.tokenizer.vocabulary.end]) if self.config.append_end else []

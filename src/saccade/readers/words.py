@@ -11,6 +11,7 @@ from saccade.config import Count, Positive
 from saccade.data import tokenizers
 from saccade.data.examples import Example, Splits, inputs_of
 from saccade.data.formats import text_files
+from saccade.data.formats.tables import Table
 from saccade.data.stored.ragged import Ragged
 from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
@@ -143,8 +144,8 @@ class Reader(reader.Reader):
         self.check(example)
         return example
 
-    def listed(self, path: str, column: str = "") -> Iterable[Any] | None:
-        return text_files.inputs_of(path, column)
+    def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
+        return text_files.inputs_of(source, column)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         pieces = self.tokenizer.pieces(example.input)[: self.config.max_length]

@@ -21,6 +21,7 @@ from saccade.data.formats import own_files
 from saccade.data.formats.csv_tables import CsvTable
 from saccade.data.formats.image_files import SUFFIXES, opened, pixels_of
 from saccade.data.formats.own_files import OwnFiles
+from saccade.data.formats.tables import Table
 from saccade.errors import DataError, UnknownName, UsageError
 
 INPUT, TARGET = Bag, str
@@ -77,9 +78,12 @@ def named(text: str, shape: tuple[int, ...]) -> Example:
     return bags[name] if name else next(iter(bags.values()))
 
 
-def inputs_of(path: str) -> list[Example] | None:
+def inputs_of(source: str | Table) -> list[Example] | None:
     """The bags of a CSV file, with or without labels, to be answered; None: a file that names a bag in each line."""
-    return _table(Path(path), labeled=False) if own_files.suffix(Path(path)) == ".csv" else None
+    if isinstance(source, Table):
+        return None
+    path = Path(source)
+    return _table(path, labeled=False) if own_files.suffix(path) == ".csv" else None
 
 
 def _table(path: Path, *, labeled: bool) -> list[Example]:

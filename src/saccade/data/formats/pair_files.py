@@ -88,19 +88,19 @@ def examples_of(table: Table, config: Config, report: Report = to_stderr) -> lis
     return list(checked(table.name, parsed(table, parse), config, report))
 
 
-def inputs_of(path: str, text: str = "") -> Iterable[Any] | None:
-    """The texts or pairs of a table that are to be answered; None: a file of plain lines."""
-    if suffix(Path(path)) not in tables.SUFFIXES:
+def inputs_of(source: str | Table, text: str = "") -> Iterable[Any] | None:
+    """The texts or pairs of a table, or of its file, that are to be answered; None: a file of plain lines."""
+    table = source if isinstance(source, Table) else tables.of_file(source, FORMATS)
+    if table is None:
         return None
-    table = read_table(Path(path).expanduser(), FORMATS)
     if not has_pairs(list(map(str, table.columns))):
-        return text_files.inputs_of(path, text)
+        return text_files.inputs_of(table, text)
     given = {"text": text if text in table.columns else "", "pair": ""}
     columns = table.chosen(given, ("text", "pair"), rename=True, names=PAIRED)
     try:
         return [Pair(*_both(row, columns)) for row in table.rows]
     except BadRow as error:
-        raise DataError(f"{path}: {error.problem}; fix: {error.fix}") from None
+        raise DataError(f"{table.name}: {error.problem}; fix: {error.fix}") from None
 
 
 def _both(row: TableRow, columns: Mapping[str, str]) -> tuple[str, str]:

@@ -140,6 +140,11 @@ class FileRows(Iterable[TableRow]):
         return self._read()
 
 
+def of_file(name: str, known: str) -> Table | None:
+    """The rows of a file that is a table; None: another file."""
+    return read_table(Path(name).expanduser(), known) if own_files.suffix(Path(name)) in SUFFIXES else None
+
+
 def read_table(path: Path, known: str) -> Table:
     """The rows of a file, by what its name ends in; only an array in JSON is held in memory."""
     match own_files.suffix(path):

@@ -179,11 +179,11 @@ def parsed(table: Table, parse: Callable[[TableRow], Example]) -> Parsed:
     )
 
 
-def inputs_of(path: str, text: str = "") -> Iterator[str] | None:
-    """The texts of a table that are to be answered, row by row; None: a file of plain lines."""
-    if suffix(Path(path)) not in tables.SUFFIXES:
+def inputs_of(source: str | Table, text: str = "") -> Iterator[str] | None:
+    """The texts of a table, or of its file, that are to be answered, row by row; None: a file of plain lines."""
+    table = source if isinstance(source, Table) else tables.of_file(source, FORMATS)
+    if table is None:
         return None
-    table = read_table(Path(path).expanduser(), FORMATS)
     return texts_of(table, text if text in table.columns else "", rename=True)
 
 
