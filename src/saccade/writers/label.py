@@ -29,6 +29,7 @@ from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, ranked_predictions, recording
 
 FILE, NUMBERS = "labels.json", "labels.bin"
+MANY_TEXTS = 20  # labels that occur once, from which on they may be texts
 TEXTS = "most labels occur once, as texts do: for those train transformer or bahdanau, or name another column as label"
 PARTS = (  # of the data, what each is called, and what else to do about a label that is only there
     ("valid", "the validation data (held out, or data.valid)", "name other data.valid, or set data.held_out=0"),
@@ -120,7 +121,8 @@ class Writer(writer.Writer):
     @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
         counts = Counter(targets_of(splits.train))
-        known, texts = {*counts}, sum(count == 1 for count in counts.values()) > len(splits.train) / 2
+        once = sum(count == 1 for count in counts.values())
+        known, texts = {*counts}, once >= MANY_TEXTS and once > len(splits.train) / 2
         for part, data, fix in PARTS if splits.shared is None else NODES:
             for index, example in enumerate(getattr(splits, part)):
                 if example.target not in known:
