@@ -216,7 +216,7 @@ def land(tensors: Iterable[tuple[str, Tensor]], device: torch.device) -> None:
         whole = torch.empty_like(own, device=device) if own.is_meta else own.to(device)
         torch.distributed.broadcast(whole, 0)
         if whole.device != tensor.device:
-            # Another view of the numbers: who has sent them may not have let go of `whole` yet, and what is held is not swapped.
+            # Another view of the numbers: who has sent them may still hold `whole`, and what is held is not swapped.
             new = nn.Parameter(whole, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else whole.detach()
             torch.utils.swap_tensors(tensor, new)  # so that what is tied stays so
 
