@@ -110,6 +110,11 @@ def test_unknown_name_is_told_the_nearest() -> None:
         lookup("multi30")
 
 
+def test_a_data_set_has_the_name_that_recipes_use_too() -> None:
+    assert lookup("tiny_shakespeare") is lookup("tinyshakespeare")
+    assert lookup("fashion_mnist") is lookup("fashion-mnist")
+
+
 def test_list_is_read_without_torch_or_network_modules() -> None:
     script = (
         "import sys, saccade.data.known as k; k.known(); print([m for m in ('torch', 'numpy', 'ssl') if m in sys.modules])"

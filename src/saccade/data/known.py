@@ -94,10 +94,15 @@ def known() -> dict[str, Known]:
 
 
 def lookup(name: str) -> Known:
-    """The data set of this name."""
-    if name not in _read():
+    """The data set of this name; hyphens and underscores, as in a recipe's `data.name`, make no difference."""
+    names = {_plain(each): each for each in _read()}
+    if _plain(name) not in names:
         raise UnknownName("data set", name, _read())
-    return _read()[name]
+    return _read()[names[_plain(name)]]
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "")
 
 
 def unzipped(path: Path) -> bytes:
