@@ -70,7 +70,7 @@ def compared(theirs: Any, model: TrainedModel, task: str, texts: list[Any], give
                 continue
             torch.testing.assert_close(found, right, atol=tolerance, rtol=tolerance)
             if model.module.following is not None:
-                follows = model.module.following(model.module.pooled(states))
+                follows = model.module.following(model.module.pooled(states, batch))
                 torch.testing.assert_close(follows, wanted.seq_relationship_logits, atol=tolerance, rtol=tolerance)
 
 

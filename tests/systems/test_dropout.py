@@ -94,6 +94,8 @@ SITES: dict[tuple[str, str], list[tuple[dict[str, Any], Count]]] = {
         ({"norm": "pre"}, 12),
         ({"mixer": "light"}, 12),
     ],
+    # Vectors of tokens and of distances, weights and three parts of each layer, the output; for the memory all but the last.
+    ("xlnet", "dropout"): [({}, 17), ({"num_layers": 1}, 9)],
     # What mixes positions in each layer, and what looks at the source.
     ("transformer", "attention_dropout"): [
         ({}, 6),

@@ -126,7 +126,8 @@ def test_scores_are_those_of_the_tokens(system: str) -> None:
     if system == "roberta":
         assert scores["loss"] == pytest.approx(scores["masked_loss"])
     else:
-        follows = one.model.following(one.model.pooled(one.model.states(batch.input))).argmax(-1) == batch.target.strangers
+        follows = one.model.following(one.model.pooled(one.model.states(batch.input), batch.input)).argmax(-1)
+        follows = follows == batch.target.strangers
         share = follows[batch.input.rows].double().mean()  # each example counts by its hidden tokens
         assert scores["next_sentence_accuracy"] == pytest.approx(float(share))
         assert scores["loss"] > scores["masked_loss"]

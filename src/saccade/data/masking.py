@@ -31,7 +31,7 @@ class MaskedRow:
 def masked(tokens: Integers, share: float, known: Vocabulary, draws: Draws) -> MaskedRow:
     """The tokens with this share of them chosen: of these 8 of 10 become the mask, 1 another token, 1 stays."""
     assert known.mask is not None
-    open_to_choice = np.flatnonzero(~np.isin(tokens, [known.pad, known.start, known.end]))
+    open_to_choice = _possible(tokens, known)
     count = min(len(open_to_choice), max(1, round(share * len(open_to_choice))))
     chance = draws.uniform(3, len(tokens))
     places = np.sort(open_to_choice[np.argsort(chance[0][open_to_choice], kind="stable")[:count]])
@@ -42,6 +42,11 @@ def masked(tokens: Integers, share: float, known: Vocabulary, draws: Draws) -> M
     changed = tokens.copy()
     changed[places] = hidden
     return MaskedRow(changed, places, tokens[places])
+
+
+def _possible(tokens: Integers, known: Vocabulary) -> Integers:
+    """The places that may be predicted."""
+    return np.flatnonzero(~np.isin(tokens, [known.pad, known.start, known.end]))
 
 
 @cache
@@ -111,3 +116,30 @@ class SentenceStore:
             return int(chance * len(self))
         number = int(chance * (len(self) - len(own)))
         return number if number < own[0] else number + len(own)
+
+
+@dataclass(frozen=True)
+class PermutedRow:
+    """Tokens, the places of those to be predicted, in the order in which they are, and the tokens before them all."""
+
+    tokens: Integers
+    places: Integers
+    memory: Integers
+
+
+def permuted(tokens: Integers, memory: Integers, share: float, longest: int, known: Vocabulary, draws: Draws) -> PermutedRow:
+    """The tokens with about this share of them chosen, in a random order (Yang et al. 2019, sections 2.3 and 2.6).
+
+    Of 1/share · L tokens L neighbors are chosen, for one length L from 1 to `longest` after the other."""
+    chance, order = draws.uniform(3, len(tokens)), draws.order(len(tokens))
+    chosen, start, spans = np.zeros(len(tokens), dtype=bool), 0, 0
+    while start < len(tokens):
+        size = 1 + int(chance[0][spans] * longest)
+        around = max(size, round(size / share))
+        first = start + int(chance[1][spans] * (around - size + 1))
+        chosen[first : first + size] = True
+        start, spans = start + around, spans + 1
+    possible = _possible(tokens, known)
+    if not chosen[possible].any():
+        chosen[possible[chance[2][possible].argsort()[:1]]] = True
+    return PermutedRow(tokens, order[chosen[order] & np.isin(order, possible)], memory)

@@ -107,6 +107,21 @@ class PlacedInput(PiecesInput):
     offsets: Int[Tensor, "B K 2"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PermutedInput(PiecesInput):
+    """Texts whose tokens are predicted in an order. `asked`: the places of these tokens, with ranks from 1 on (0: padding);
+    `slots`: which of its row's places each one of `rows` is; `memory`: the tokens before each text, at the end of its row.
+
+    Shapes: asked (B, P), ranks (B, P), slots (N), memory (B, M), memory_lengths (B)
+    """
+
+    asked: Int[Tensor, "B P"]
+    ranks: Int[Tensor, "B P"]
+    slots: Int[Tensor, " N"]
+    memory: Int[Tensor, "B M"]
+    memory_lengths: Int[Tensor, " B"]
+
+
 @dataclass(frozen=True)
 class DocumentInput:
     """Documents, their sentences one below the other; `counts` says how many sentences each document has, `most` how many

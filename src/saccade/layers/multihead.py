@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -43,6 +43,9 @@ class MultiHeadAttention(nn.Module):
 
     Shapes: query (B, Q, D), key (B, K, key_width), value (B, K, value_width) -> (B, Q, D)
     """
+
+    SPLITS: ClassVar[bool] = True
+    "Whether several processes may have heads of it."
 
     def __init__(
         self,

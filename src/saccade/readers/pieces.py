@@ -35,6 +35,8 @@ class Config:
     "Maximum number of tokens that are read, special ones included; of two texts the longer one is cut first."
     double_separator: bool = False
     "Whether two separators stand between the texts of a pair, as RoBERTa has it, or one."
+    class_last: bool = False
+    "Whether the class token stands behind all others, in a segment of its own, as XLNet has it, or before them."
 
     def __post_init__(self) -> None:
         if self.max_length <= SPECIAL:
@@ -56,10 +58,11 @@ def within(first: int, second: int, room: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class PiecesRow:
-    """The tokens of an example, and how many of them belong to the first text."""
+    """The tokens of an example, how many of them belong to the first text, and how many behind both."""
 
     ids: Ids
     first: int
+    behind: int = 0
 
 
 class PiecesColumn:
@@ -79,7 +82,8 @@ def pieces_input(rows: Sequence[PiecesRow], known: tokenizers.Vocabulary, texts:
     """The tensors of these rows; asked about are the tokens to fill in."""
     tokens, lengths = padded([row.ids for row in rows], known.pad)
     live = torch.arange(tokens.shape[1]) < lengths[:, None]
-    segments = (live & (torch.arange(tokens.shape[1]) >= torch.tensor([[row.first] for row in rows]))).long()
+    ends = torch.tensor([[[row.first], [len(row.ids) - row.behind]] for row in rows])
+    segments = (live[:, None] & (torch.arange(tokens.shape[1]) >= ends)).sum(1)
     masked = live & (tokens == known.mask) if known.mask is not None else torch.zeros_like(live)
     asked, at = masked.nonzero(as_tuple=True)
     return PiecesInput(tokens, lengths, segments=segments, rows=asked, places=at, texts=texts)
@@ -158,10 +162,15 @@ class Reader(reader.Reader):
         start, end = self.vocabulary.start, self.vocabulary.end
         sizes = len(first), 0 if second is None else len(second)
         one, other = within(*sizes, self.room(pair=second is not None))
-        ids = [start, *first[:one], end]
-        if second is None:
-            return PiecesRow(ids, len(ids))
-        return PiecesRow([*ids, *[end] * self.config.double_separator, *second[:other], end], len(ids))
+        ids = [*[start] * self.lead, *first[:one], end]
+        behind = 1 - self.lead
+        rest = [] if second is None else [*[end] * self.config.double_separator, *second[:other], end]
+        return PiecesRow([*ids, *rest, *[start] * behind], len(ids), behind)
+
+    @property
+    def lead(self) -> int:
+        """How many special tokens stand before a text."""
+        return 0 if self.config.class_last else 1
 
     def parse(self, typed: Any, splits: Load) -> Example | None:
         if isinstance(typed, tuple | list) and len(typed) == 2:
@@ -200,7 +209,7 @@ class Reader(reader.Reader):
         first, second = parted(text)
         read = [self._pieces(first), self._pieces(second or "")]
         sizes = within(len(read[0]), len(read[1]), self.room(pair=second is not None))
-        starts = (1, 1 + sizes[0] + 1 + self.config.double_separator)
+        starts = (self.lead, self.lead + sizes[0] + 1 + self.config.double_separator)
         for own, size, start in zip(read, sizes, starts, strict=True):
             yield from enumerate(own[:size], start)
 

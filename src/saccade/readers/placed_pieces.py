@@ -59,8 +59,10 @@ class PlacedColumn(PiecesColumn):
         )
 
     def _words(self, i: int) -> Iterator[tuple[int, int]]:
-        first = self.offsets[i][1 : self.rows[i].first - 1]
-        return ((number, place + 1) for number, place in first_tokens(parted(self.texts[i])[0], first))
+        row = self.rows[i]
+        lead = 1 - row.behind
+        first = self.offsets[i][lead : row.first - 1]
+        return ((number, place + lead) for number, place in first_tokens(parted(self.texts[i])[0], first))
 
 
 class Reader(pieces.Reader):
@@ -78,8 +80,9 @@ class Reader(pieces.Reader):
         first, second = parted(text)
         read = [self.tokenizer.offsets(first), self.tokenizer.offsets(second or "")]
         one, other = within(len(read[0]), len(read[1]), self.room(pair=second is not None))
-        between = [NOWHERE] * (len(row.ids) - one - other - 2)
-        return [NOWHERE, *read[0][:one], *between, *read[1][:other], NOWHERE]
+        last = 0 if second is None else 1 + row.behind
+        between = [NOWHERE] * (len(row.ids) - one - other - self.lead - last)
+        return [NOWHERE] * self.lead + [*read[0][:one], *between, *read[1][:other]] + [NOWHERE] * last
 
     def located(self, pair: Pair, start: int, end: int) -> tuple[int, int]:
         """The first and the last token of this part of the second text; (0, 0) where it is not read, or not all of it."""

@@ -115,14 +115,27 @@ class Model(Labeler):
         pooler: bool | None = None,
     ) -> None:
         super().__init__()
+        self.config, self.end = config, source.end
+        width = config.hidden_size
+        self.encoder = self._encoder(source, max_length)
+        headless = bool(labels or tags or spans or pooler is not None)
+        self.pooler = Linear(width, width) if labels or next_sentence or pooler else None
+        self.masked = None if headless else self._masked_head(source.size)
+        self.following = Linear(width, 2) if next_sentence else None
+        self.label_output = Linear(width, labels) if labels else None
+        self.tag_output = Linear(width, tags) if tags else None
+        self.span_output = Linear(width, spans) if spans else None
+        self.dropout = Dropout(config.dropout)
+        self._initialize()
+
+    def _encoder(self, source: Vocabulary, max_length: int) -> Any:
+        config = self.config
         if max_length > config.max_positions:
             most = f"expected at most model.max_positions={config.max_positions}"
             raise UsageError(f"reader.max_length: {most}, got {max_length}; shorten it")
-        self.config, self.end = config, source.end
-        width = config.hidden_size
-        self.encoder = TextEncoder(
+        return TextEncoder(
             source.size,
-            width,
+            config.hidden_size,
             layers=config.num_layers,
             heads=config.num_heads,
             hidden=config.intermediate_size,
@@ -134,15 +147,9 @@ class Model(Labeler):
             attention_dropout=config.attention_dropout,
             eps=config.layer_norm_eps,
         )
-        headless = bool(labels or tags or spans or pooler is not None)
-        self.pooler = Linear(width, width) if labels or next_sentence or pooler else None
-        self.masked = None if headless else MaskedHead(width, source.size, config.activation, config.layer_norm_eps)
-        self.following = Linear(width, 2) if next_sentence else None
-        self.label_output = Linear(width, labels) if labels else None
-        self.tag_output = Linear(width, tags) if tags else None
-        self.span_output = Linear(width, spans) if spans else None
-        self.dropout = Dropout(config.dropout)
-        self._initialize()
+
+    def _masked_head(self, size: int) -> Any:
+        return MaskedHead(self.config.hidden_size, size, self.config.activation, self.config.layer_norm_eps)
 
     @classmethod
     def first_position(cls, source: Vocabulary) -> int:
@@ -162,17 +169,21 @@ class Model(Labeler):
         states: Tensor = self.encoder(input.tokens, input.lengths, input.segments)
         return states
 
-    def pooled(self, states: Float[Tensor, "B K D"]) -> Float[Tensor, "B D"]:
-        """One vector for the whole input, from its first token."""
+    def class_states(self, states: Float[Tensor, "B K D"], input: PiecesInput) -> Float[Tensor, "B D"]:
+        """Those of the token that stands for the whole input: the first."""
+        return states[:, 0]
+
+    def pooled(self, states: Float[Tensor, "B K D"], input: PiecesInput) -> Float[Tensor, "B D"]:
+        """One vector for the whole input."""
         assert self.pooler is not None
-        return torch.tanh(self.pooler(states[:, 0]))
+        return torch.tanh(self.pooler(self.class_states(states, input)))
 
     def logits(self, input: PiecesInput) -> Tensor:
         """Scores before the softmax: of labels (B, labels); of labels of the words that are asked about (N, tags); of first
         and last tokens of an answer (B, K, 2); of the tokens that are asked about (N, V)."""
         states = self.states(input)
         if self.label_output is not None:
-            logits: Tensor = self.label_output(self.dropout(self.pooled(states)))
+            logits: Tensor = self.label_output(self.dropout(self.pooled(states, input)))
             return logits
         if self.tag_output is not None:
             tagged: Tensor = self.tag_output(self.dropout(states[input.rows, input.places]))
@@ -183,10 +194,13 @@ class Model(Labeler):
         return self._words(self._hidden(states, input))
 
     def _hidden(self, states: Float[Tensor, "B K D"], input: PiecesInput) -> Float[Tensor, "N D"]:
+        hidden: Tensor = self._require_head()(states[input.rows, input.places])
+        return hidden
+
+    def _require_head(self) -> Any:
         if self.masked is None:
             raise UsageError("expected a model with a head, got one that makes vectors only; use embed")
-        hidden: Tensor = self.masked(states[input.rows, input.places])
-        return hidden
+        return self.masked
 
     def _words(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N V"]:
         assert self.masked is not None
@@ -224,16 +238,20 @@ class Model(Labeler):
         input, target = batch.input, batch.target
         states = self.states(input)
         hidden = self._hidden(states, input)
-        assert self.masked is not None
-        loss = linear_cross_entropy(hidden, self.encoder.embedding.weight, self.masked.bias, target.tokens)
-        metrics = {} if self.training else {"masked_loss": loss, "masked_accuracy": self._right(hidden, target.tokens)}
+        loss, metrics = self._loss_of_words(hidden, target.tokens)
         if self.following is not None:
-            follows: Tensor = self.following(self.pooled(states))
+            follows: Tensor = self.following(self.pooled(states, input))
             counts = states.new_zeros(len(states)).index_add(0, input.rows, states.new_ones(len(input.rows)))
             loss = loss + (counts * F.cross_entropy(follows, target.strangers, reduction="none")).sum()
             if not self.training:
                 metrics["next_sentence_accuracy"] = (counts * (follows.argmax(-1) == target.strangers)).sum()
         return Output(loss, len(target.tokens), metrics)
+
+    def _loss_of_words(self, hidden: Float[Tensor, "N D"], tokens: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The summed loss of these tokens, and outside of training the metrics of it."""
+        assert self.masked is not None
+        loss = linear_cross_entropy(hidden, self.encoder.embedding.weight, self.masked.bias, tokens)
+        return loss, {} if self.training else {"masked_loss": loss, "masked_accuracy": self._right(hidden, tokens)}
 
     def _right(self, hidden: Float[Tensor, "N D"], tokens: Tensor) -> Tensor:
         return (self._words(hidden.detach()).argmax(-1) == tokens).sum()

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from saccade.config import Rate, merged
+from saccade.data.tensors import PiecesInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.systems import bert
 from saccade.systems.bert import published
@@ -41,6 +42,6 @@ class Model(bert.Model):
     def first_position(cls, source: Vocabulary) -> int:
         return source.pad + 1
 
-    def pooled(self, states: Float[Tensor, "B K D"]) -> Float[Tensor, "B D"]:
+    def pooled(self, states: Float[Tensor, "B K D"], input: PiecesInput) -> Float[Tensor, "B D"]:
         assert self.pooler is not None
-        return torch.tanh(self.pooler(self.dropout(states[:, 0])))
+        return torch.tanh(self.pooler(self.dropout(self.class_states(states, input))))

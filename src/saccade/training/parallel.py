@@ -249,6 +249,8 @@ def split(model: nn.Module, mesh: Any, count: int) -> None:
     if not attentions:
         raise UsageError("train.tensor_parallel: expected a system of the Transformer family, got another; use train.shard")
     for attention in attentions:
+        if not attention.SPLITS:
+            raise UsageError("train.tensor_parallel: expected attention without relative positions; use train.shard")
         if attention.heads % count:
             raise UsageError(
                 f"train.tensor_parallel: expected a divisor of model.num_heads ({attention.heads}), got {count}"

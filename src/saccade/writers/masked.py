@@ -13,7 +13,7 @@ from saccade.config import Share
 from saccade.data.batches import ALL
 from saccade.data.draws import Draws
 from saccade.data.examples import Example
-from saccade.data.masking import MaskedRow, SentenceStore, masked
+from saccade.data.masking import SentenceStore, masked
 from saccade.data.tensors import Batch, MaskedTarget
 from saccade.errors import DataError, UsageError
 from saccade.evaluation.text_scores import perplexity
@@ -44,9 +44,9 @@ class Config:
 class MaskedTexts:
     """Running text as examples: in order for evaluation, from random sentences for training."""
 
-    def __init__(self, store: SentenceStore, reader: Any, config: Config) -> None:
-        self.store, self.reader, self.config = store, reader, config
-        self.room: int = reader.room(pair=config.next_sentence)
+    def __init__(self, store: SentenceStore, reader: Any, config: Any, *, paired: bool) -> None:
+        self.store, self.reader, self.config, self.paired = store, reader, config, paired
+        self.room: int = reader.room(pair=paired)
         self.context, self.tokens = self.room, store.tokens
         self.limit = f"reader.max_length={reader.config.max_length}"
         self.firsts = self._in_order()
@@ -57,7 +57,7 @@ class MaskedTexts:
         """The first sentence of each example, so that together they hold all of the text, or nearly so."""
         firsts, reached = [], -1
         for number, start in enumerate(self.store.starts[:-1].tolist()):
-            if start >= reached or (self.config.next_sentence and self.store.texts[number] != self.store.texts[number - 1]):
+            if start >= reached or (self.paired and self.store.texts[number] != self.store.texts[number - 1]):
                 firsts.append(number)
                 reached = start + self.room
         return firsts
@@ -71,9 +71,9 @@ class MaskedTexts:
         draws = [Draws(seed, batch, int(number)) for number in numbers]
         return self._batch([self._row(int(one.whole(0, len(self.store) - 1, 1)[0]), one) for one in draws])
 
-    def _row(self, first: int, draws: Draws) -> tuple[MaskedRow, int, bool]:
+    def _row(self, first: int, draws: Draws) -> Any:
         """The tokens of an example, how many belong to its first part, and whether the second is a stranger."""
-        if self.config.next_sentence:
+        if self.paired:
             parts = self.store.parts(first, self.room, draws)
             row, stranger = self.reader.row(parts.first, parts.second), parts.stranger
         else:
@@ -81,11 +81,11 @@ class MaskedTexts:
         ids = np.array(row.ids, dtype=np.int64)
         return masked(ids, self.config.masked_share, self.reader.vocabulary, draws), row.first, stranger
 
-    def _batch(self, rows: Sequence[tuple[MaskedRow, int, bool]]) -> Batch:
+    def _batch(self, rows: Sequence[Any]) -> Batch:
         own = pieces_input([PiecesRow(row.tokens.tolist(), first) for row, first, _ in rows], self.reader.vocabulary)
         places = [torch.from_numpy(row.places) for row, _, _ in rows]
         numbers = torch.repeat_interleave(torch.arange(len(rows)), torch.tensor([len(one) for one in places]))
-        strangers = torch.tensor([int(stranger) for *_, stranger in rows]) if self.config.next_sentence else None
+        strangers = torch.tensor([int(stranger) for *_, stranger in rows]) if self.paired else None
         truth = torch.from_numpy(np.concatenate([row.truth for row, _, _ in rows]))
         return Batch(replace(own, rows=numbers, places=torch.cat(places)), MaskedTarget(truth, strangers))
 
@@ -167,15 +167,18 @@ class Writer(writer.Writer):
         return iter(())
 
     def corpus(self, examples: Sequence[Example]) -> MaskedTexts:
-        """All texts, sentence by sentence; where sentences do not matter, an end token stands between texts."""
-        between = [] if self.config.next_sentence else [[self.reader.vocabulary.end]]
+        """All texts, sentence by sentence."""
+        paired = self.config.next_sentence
+        return MaskedTexts(self._store(examples, paired=paired), self.reader, self.config, paired=paired)
+
+    def _store(self, examples: Sequence[Example], *, paired: bool) -> SentenceStore:
+        """The sentences of all texts; where examples are no pairs of them, an end token stands between texts."""
+        between = [] if paired else [[self.reader.vocabulary.end]]
         cut = [sentences(example.target) for example in examples]
         # Within a text a space stands before a sentence, which is part of its first token with byte pairs and characters.
         spaced = [" " * (number > 0) + sentence for text in cut for number, sentence in enumerate(text)]
         rows = iter(self.reader.tokenizer.encode_batch(spaced))
-        return MaskedTexts(
-            SentenceStore([[*(next(rows) for _ in text), *between] for text in cut]), self.reader, self.config
-        )
+        return SentenceStore([[*(next(rows) for _ in text), *between] for text in cut])
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:
@@ -187,7 +190,8 @@ class Writer(writer.Writer):
         for row, text in enumerate(batch.input.texts):
             own = rows == row
             best = self._filled(text, logs[own].numpy(), tokens[own].tolist())
-            found.append([replace(one, looks=[look.of(row) for look in looks]) for one in best])
+            shown = [look.of(row) for look in looks if own.any() or look.queries == "input"]
+            found.append([replace(one, looks=shown) for one in best])
         return found
 
     def chances(self, model: Any, batch: Batch, options: Options, given: Chances | None = None) -> Chances:

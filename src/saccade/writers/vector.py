@@ -1,4 +1,4 @@
-"""A vector for each text: the mean of its tokens' states, or the state of its first token."""
+"""A vector for each text: the mean of its tokens' states, or the state of its class token."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Config:
     """How the states of tokens become a vector."""
 
     pool: Literal["mean", "first"] = "mean"
-    "mean: of all tokens, special ones included; first: the state of the first token."
+    "mean: of all tokens, special ones included; first: the state of the class token, which is the first, of XLNet the last."
     normalized: bool = False
     "Whether a vector is divided by its length, so that dot products are cosines."
     pooler: bool = True
@@ -53,7 +53,11 @@ class Writer(writer.Writer):
         with recording(model, options.looks) as recorded:
             states = model.states(batch.input)
         looks = model.looks(batch.input, batch.input.lengths, recorded) if options.looks else []
-        vectors = mean(states, lengths(batch.input.lengths)) if self.config.pool == "mean" else states[:, 0]
+        vectors = (
+            mean(states, lengths(batch.input.lengths))
+            if self.config.pool == "mean"
+            else model.class_states(states, batch.input)
+        )
         if self.config.normalized:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
         rows = vectors.double().cpu().numpy()
