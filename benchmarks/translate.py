@@ -170,7 +170,7 @@ def where_the_time_goes(beam: int, precision: Any) -> None:
     stats: Any = pstats.Stats(profile)
     spent = {key[2].removesuffix("_threads"): value[2] for key, value in stats.stats.items()}
     parts = {
-        "products": ("product", "byte_product", "round_rows"),
+        "products": ("product", "round_rows"),
         "attention": ("beams_forward",),
         "softmax": ("log_softmax",),
     }

@@ -14,12 +14,13 @@ from torch import Tensor
 
 from saccade.kernels import dropout_masks
 from saccade.kernels.function import applied, differentiable_by, keep, kept
-from saccade.kernels.packed_weights import COLUMNS
 from saccade.kernels.runtime import kernels_on, run
 
 Drops = tuple[np.uint64, np.uint32, np.float32]
 NO_DROPS: Drops = (np.uint64(0), np.uint32(0), np.float32(1))
 WORD = 0xFFFFFFFF
+
+COLUMNS = 16  # of a panel: widths of heads are whole panels
 
 
 def heads_on(query: Tensor, key: Tensor, value: Tensor) -> bool:

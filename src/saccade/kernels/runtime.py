@@ -30,7 +30,7 @@ KERNELS = {
     "flow_loops": ("layer_flows",),
     "head_loops": ("heads_forward", "heads_backward"),
     "pool_loops": ("pool_forward", "pool_backward"),
-    "product_loops": ("product", "pack", "byte_product", "round_rows"),
+    "product_loops": ("product", "pack", "round_rows"),
     "skip_gram_loops": ("skip_gram",),
     "softmax_loops": ("log_softmax", "cross_entropy"),
     "sparse_loops": ("gather_rows",),

@@ -14,13 +14,13 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 LANES = 8
-VECTORS = 2
-COLUMNS = LANES * VECTORS
+COLUMNS = 16
+VECTORS = COLUMNS // LANES
+WIDE = 16 if all(binding.get_host_cpu_features().get(name) for name in ("avx512f", "avx512bw")) else LANES
+LINE, AHEAD = 64, 1536  # bytes that come from memory at once, and how far ahead they are asked for
 
 _FLOAT, _SHORT, _INT, _LONG = ir.FloatType(), ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _FLOATS, _INTS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INT, LANES)
-_SHORTS, _BYTES = ir.VectorType(_SHORT, 2 * LANES), ir.VectorType(ir.IntType(8), 2 * LANES)
-_WIDE = ir.VectorType(_INT, 2 * LANES)
 
 
 def _long(value: int) -> ir.Constant:
@@ -47,27 +47,25 @@ def _everywhere(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 def _sums(
-    builder: ir.IRBuilder, rows: int, start: ir.Constant, inner: ir.Value, step: Callable[[ir.Value, Any], Any]
-) -> list[list[ir.Value]]:
-    """The tile's sums after `inner` ≥ 1 steps from `start`; `step` takes its number and the sums, and gives new sums."""
+    builder: ir.IRBuilder, starts: list[ir.Value], count: ir.Value, step: Callable[[ir.Value, list[Any]], list[Any]]
+) -> list[ir.Value]:
+    """What `count` ≥ 1 steps make of the starts; `step` takes its number and the sums, and gives new sums."""
     before = builder.block
     loop, after = builder.append_basic_block("inner"), builder.append_basic_block("summed")
     builder.branch(loop)
     builder.position_at_end(loop)
     number = builder.phi(_LONG)
-    sums = [[builder.phi(start.type) for _ in range(VECTORS)] for _ in range(rows)]
+    sums = [builder.phi(start.type) for start in starts]
     new = step(number, sums)
-    following = builder.add(number, _long(1))
+    following, last = builder.add(number, _long(1)), builder.block
     number.add_incoming(_long(0), before)
-    number.add_incoming(following, loop)
-    for old_row, new_row in zip(sums, new, strict=True):
-        for old, value in zip(old_row, new_row, strict=True):
-            old.add_incoming(start, before)
-            old.add_incoming(value, loop)
-    builder.cbranch(builder.icmp_signed("<", following, inner), loop, after)
+    number.add_incoming(following, last)
+    for start, old, value in zip(starts, sums, new, strict=True):
+        old.add_incoming(start, before)
+        old.add_incoming(value, last)
+    builder.cbranch(builder.icmp_signed("<", following, count), loop, after)
     builder.position_at_end(after)
-    summed: list[list[ir.Value]] = new
-    return summed
+    return new
 
 
 def _floor(builder: ir.IRBuilder, value: ir.Value, lowest: ir.Value) -> ir.Value:
@@ -75,97 +73,78 @@ def _floor(builder: ir.IRBuilder, value: ir.Value, lowest: ir.Value) -> ir.Value
     return builder.select(builder.fcmp_ordered("<", value, lowest), lowest, value)
 
 
-def float_tile(rows: int) -> Any:
-    """C[i, j] = max(bias[j] + Σ_k A[i, k] B[k, j], lowest) for `rows` rows and 16 columns.
+def _wide(kind: ir.Type, length: int) -> ir.VectorType:
+    return ir.VectorType(kind, length)
 
-    Addresses in bytes, strides in numbers: A[i, k] at a + 4 (i a_row + k a_step), B's 16 columns side by side.
+
+def _spread(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """This one number in every lane of a vector of a tile."""
+    vector = _wide(value.type, WIDE)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_INT, 0))
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), ir.Constant(_wide(_INT, WIDE), [0] * WIDE))
+
+
+def _fused(builder: ir.IRBuilder) -> ir.Function:
+    kind = _wide(_FLOAT, WIDE)
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.v{WIDE}f32")
+
+
+def _ask_ahead(builder: ir.IRBuilder, address: ir.Value, size: int) -> None:
+    """Tell the processor that what stands a little later, so many bytes of it, is wanted soon."""
+    kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer()] + [_INT] * 3)
+    ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    flags = [ir.Constant(_INT, value) for value in (0, 3, 1)]  # to read, again and again, data
+    for line in range(0, size, LINE):
+        place = builder.add(address, _long(AHEAD + line))
+        builder.call(ask, [builder.inttoptr(place, ir.IntType(8).as_pointer()), *flags])
+
+
+def _finish(
+    builder: ir.IRBuilder, rows: list[list[ir.Value]], bias: ir.Value, lowest: ir.Value, c: ir.Value, c_row: ir.Value
+) -> None:
+    """Store the rows of a tile, a bias added, none below the lowest."""
+    kind, floor = _wide(_FLOAT, WIDE), _spread(builder, lowest)
+    biases = [_load(builder, bias, kind, 4 * WIDE * v) for v in range(len(rows[0]))]
+    for i, row in enumerate(rows):
+        place = builder.add(c, builder.mul(c_row, _long(4 * i)))
+        for v, (value, added) in enumerate(zip(row, biases, strict=True)):
+            _store(builder, _floor(builder, builder.fadd(value, added), floor), place, 4 * WIDE * v)
+
+
+def _in_rows(flat: list[Any], rows: int) -> list[list[Any]]:
+    size = len(flat) // rows
+    return [flat[i * size : (i + 1) * size] for i in range(rows)]
+
+
+def float_tile(rows: int, columns: int) -> Any:
+    """C[i, j] = max(bias[j] + Σ_k A[i, k] B[k, j], lowest) for so many rows and columns.
+
+    Addresses in bytes, strides in numbers: A[i, k] at a + 4 (i a_row + k a_step), B's columns side by side.
     """
 
     @intrinsic
     def tile(typing_context, a, a_row, a_step, b, inner, bias, lowest, c, c_row):
         def generate(context, builder, signature, arguments):
             a, a_row, a_step, b, inner, bias, lowest, c, c_row = arguments
-            fused = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(_FLOATS, [_FLOATS] * 3), f"llvm.fma.v{LANES}f32"
-            )
             starts = [builder.add(a, builder.mul(a_row, _long(4 * i))) for i in range(rows)]
             stride = builder.mul(a_step, _long(4))
 
             def step(k, sums):
-                panel = builder.add(b, builder.mul(k, _long(4 * COLUMNS)))
-                ahead = builder.mul(k, stride)
-                columns = [_load(builder, panel, _FLOATS, 4 * LANES * v) for v in range(VECTORS)]
+                place, ahead = builder.add(b, builder.mul(k, _long(4 * columns))), builder.mul(k, stride)
+                _ask_ahead(builder, place, 4 * columns)
+                across = [_load(builder, place, _wide(_FLOAT, WIDE), shift) for shift in range(0, 4 * columns, 4 * WIDE)]
                 new = []
-                for start, row in zip(starts, sums, strict=True):
-                    x = _everywhere(builder, _load(builder, builder.add(start, ahead), _FLOAT))
-                    new.append([builder.call(fused, [x, w, s]) for w, s in zip(columns, row, strict=True)])
+                for start, row in zip(starts, _in_rows(sums, rows), strict=True):
+                    x = _spread(builder, _load(builder, builder.add(start, ahead), _FLOAT))
+                    new += [builder.call(_fused(builder), [x, w, s]) for w, s in zip(across, row, strict=True)]
                 return new
 
-            sums = _sums(builder, rows, ir.Constant(_FLOATS, [0.0] * LANES), inner, step)
-            floor = _everywhere(builder, lowest)
-            biases = [_load(builder, bias, _FLOATS, 4 * LANES * v) for v in range(VECTORS)]
-            for i, row in enumerate(sums):
-                place = builder.add(c, builder.mul(c_row, _long(4 * i)))
-                for v, (value, added) in enumerate(zip(row, biases, strict=True)):
-                    _store(builder, _floor(builder, builder.fadd(value, added), floor), place, 4 * LANES * v)
+            zero = ir.Constant(_wide(_FLOAT, WIDE), [0.0] * WIDE)
+            sums = _sums(builder, [zero] * (rows * columns // WIDE), inner, step)
+            _finish(builder, _in_rows(sums, rows), bias, lowest, c, c_row)
             return context.get_dummy_value()
 
         longs = (types.intp,) * 6
-        return types.void(*longs, types.float32, types.intp, types.intp), generate
-
-    return tile
-
-
-def _pairs(builder: ir.IRBuilder, x: ir.Value, w: ir.Value) -> ir.Value:
-    """x[2j] w[2j] + x[2j+1] w[2j+1] of 16-bit numbers, in 32 bits: one instruction where the processor has it."""
-    features = binding.get_host_cpu_features()
-    if features.get("avx2"):
-        kind = ir.FunctionType(_INTS, [_SHORTS, _SHORTS])
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.pmadd.wd"), [x, w])
-    products = builder.mul(builder.sext(x, _WIDE), builder.sext(w, _WIDE))
-    undefined = ir.Constant(_WIDE, ir.Undefined)
-    halves = [
-        builder.shuffle_vector(products, undefined, ir.Constant(_INTS, list(range(first, 2 * LANES, 2)))) for first in (0, 1)
-    ]
-    return builder.add(*halves)
-
-
-def byte_tile(rows: int) -> Any:
-    """C[i, j] = max(bias[j] + row_scale[i] scale[j] Σ_k A[i, k] B[k, j], lowest), A of 16 and B of 8 bits.
-
-    `pairs` is half the inner dimension; B[2k, j] and B[2k + 1, j] stand side by side; A's rows are contiguous.
-    """
-
-    @intrinsic
-    def tile(typing_context, a, a_row, row_scale, b, pairs, scale, bias, lowest, c, c_row):
-        def generate(context, builder, signature, arguments):
-            a, a_row, row_scale, b, pairs, scale, bias, lowest, c, c_row = arguments
-            starts = [builder.add(a, builder.mul(a_row, _long(2 * i))) for i in range(rows)]
-
-            def step(k, sums):
-                panel = builder.add(b, builder.mul(k, _long(2 * COLUMNS)))
-                ahead = builder.mul(k, _long(4))
-                columns = [builder.sext(_load(builder, panel, _BYTES, 2 * LANES * v), _SHORTS) for v in range(VECTORS)]
-                new = []
-                for start, row in zip(starts, sums, strict=True):
-                    pair = _everywhere(builder, _load(builder, builder.add(start, ahead), _INT))
-                    x = builder.bitcast(pair, _SHORTS)
-                    new.append([builder.add(s, _pairs(builder, x, w)) for w, s in zip(columns, row, strict=True)])
-                return new
-
-            sums = _sums(builder, rows, ir.Constant(_INTS, [0] * LANES), pairs, step)
-            floor = _everywhere(builder, lowest)
-            scales = [_load(builder, scale, _FLOATS, 4 * LANES * v) for v in range(VECTORS)]
-            biases = [_load(builder, bias, _FLOATS, 4 * LANES * v) for v in range(VECTORS)]
-            for i, row in enumerate(sums):
-                place = builder.add(c, builder.mul(c_row, _long(4 * i)))
-                own = _everywhere(builder, _load(builder, row_scale, _FLOAT, 4 * i))
-                for v, value in enumerate(row):
-                    scaled = builder.fmul(builder.fmul(builder.sitofp(value, _FLOATS), own), scales[v])
-                    _store(builder, _floor(builder, builder.fadd(scaled, biases[v]), floor), place, 4 * LANES * v)
-            return context.get_dummy_value()
-
-        longs = (types.intp,) * 7
         return types.void(*longs, types.float32, types.intp, types.intp), generate
 
     return tile
@@ -206,3 +185,19 @@ def _reader() -> Any:
 
 
 as_float = _reader()
+
+
+def _pointer(kind: Any) -> Any:
+    """An address as a pointer to numbers of this type, for `numba.carray`."""
+
+    @intrinsic
+    def point(typing_context, address):
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(types.intp), generate
+
+    return point
+
+
+to_floats, to_shorts = _pointer(types.float32), _pointer(types.int16)
