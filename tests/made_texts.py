@@ -24,6 +24,14 @@ def imdb(directory: Path) -> None:
             archive.addfile(member, io.BytesIO(text.encode()))
 
 
+def ptb(directory: Path) -> None:
+    """Twenty-five sentences for each part of the Penn Treebank."""
+    (directory / "ptb").mkdir(parents=True, exist_ok=True)
+    for part in ("train", "valid", "test"):
+        lines = "".join(f" {part} company {n} did n't sell <unk> \n" for n in range(25))
+        (directory / "ptb" / f"ptb.{part}.txt").write_text(lines)
+
+
 def semeval14(directory: Path) -> None:
     """Forty sentences with two terms each for both parts and corpora of SemEval-14."""
     folder = directory / "semeval14"

@@ -50,6 +50,8 @@ def test_a_store_knows_where_sentences_begin_and_texts_end() -> None:
     assert store.run(0, 4) == [3, 5]
     assert store.run(0, 99) == [3, 5, 6]
     assert store.run(4, 99) == [12]
+    assert store.token_rows() == [[10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24, 25], [30, 31, 32]]
+    assert SentenceStore([]).token_rows() == []
     assert store.window(2, 4).tolist() == [15, 20, 21, 22]
 
 

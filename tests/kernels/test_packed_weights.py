@@ -84,7 +84,8 @@ def steps_of(weight: Tensor, make: Callable[..., PackedWeight]) -> Tensor:
         whole, scales = byte_steps(weight)
         return whole * scales[:, None]
     whole, scales = nibble_steps(weight)
-    return (whole.unflatten(1, (scales.shape[1], -1)) * scales[..., None]).flatten(1)[:, : weight.shape[1]]
+    steps: Tensor = (whole.unflatten(1, (scales.shape[1], -1)) * scales[..., None]).flatten(1)
+    return steps[:, : weight.shape[1]]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from saccade import systems
-from saccade.data.examples import Example, Splits
+from saccade.data.examples import Example, Pair, Splits
 from saccade.errors import DataError, UsageError
 from saccade.task import Task
 from tests.made_tasks import settings
@@ -53,6 +53,28 @@ def test_they_can_be_learned_from_the_texts(name: str) -> None:
     assert torch.equal(after[:4], before[:4])  # padding and the like
     assert not (after[4:] == before[4:]).all(1).any()
     assert heard == [f"skip-gram: vectors of {len(after) - 4} of {len(after) - 4} words"]
+
+
+@pytest.mark.parametrize("task", ["masked", "label"])
+def test_an_encoder_starts_from_vectors_of_what_it_reads(task: str) -> None:
+    """Of running text, or of both texts of pairs; the tokens that no text has keep what chance gave them."""
+    texts = [(f"a good film {n}", f"one bad play {n % 3}") for n in range(30)]
+    examples = [Example(Pair(*pair), str(n % 2)) for n, pair in enumerate(texts)]
+    if task == "masked":
+        examples = [Example("", ". ".join(pair)) for pair in texts]
+    words = ("model.hidden_size=4", "model.num_layers=1", "tokens.kind=word", "tokens.min_count=2")
+    given = settings("bert", f"task={task}", "reader.vectors=skip_gram", "reader.max_length=20", *words)
+    made = Task.fit(given, Splits(examples, [], []))
+    torch.manual_seed(0)
+    model = systems.load("bert").Model(given.model, **made.sizes())
+    weight, heard = model.encoder.embedding.weight, list[str]()
+    before = weight.detach().clone()
+    made.prepare(model, Splits(examples, [], []), made.corpus(examples), heard.append)
+    special = [*made.reader.vocabulary.special]
+    changed = (weight.detach() != before).any(1)
+    assert not changed[special].any()
+    assert changed.sum() == len(changed) - len(special)
+    assert heard[-1] == f"skip-gram: vectors of {changed.sum()} of {changed.sum()} words"
 
 
 def test_without_a_word_nothing_is_done() -> None:

@@ -79,6 +79,11 @@ class SentenceStore:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def token_rows(self) -> list[list[int]]:
+        """The tokens of each text."""
+        firsts = np.flatnonzero(np.diff(self.texts, prepend=-1))
+        return [row.tolist() for row in np.split(self.tokens, self.starts[firsts[1:]])] if len(firsts) else []
+
     def run(self, first: int, most: int) -> list[int]:
         """Sentences of one text from this one on, as many as reach so many tokens, with the places where they end."""
         ends: list[int] = []

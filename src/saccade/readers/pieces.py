@@ -16,7 +16,7 @@ from saccade.data.formats.tables import Table
 from saccade.data.tensors import PiecesInput, padded
 from saccade.data.tokenizers import Tokenizer, unknown_places
 from saccade.errors import DataError, UsageError
-from saccade.readers import reader
+from saccade.readers import reader, word_vectors
 from saccade.readers.reader import Load, Note, require_text
 from saccade.readers.text import FILE, places
 from saccade.view.trace import Axis
@@ -37,6 +37,10 @@ class Config:
     "Whether two separators stand between the texts of a pair, as RoBERTa has it, or one."
     class_last: bool = False
     "Whether the class token stands behind all others, in a segment of its own, as XLNet has it, or before them."
+    vectors: str = ""
+    "What token vectors start from: nothing, a file in word2vec's text format, or skip_gram: trained on the texts."
+    vector_epochs: Positive = 5
+    "Epochs of skip_gram."
 
     def __post_init__(self) -> None:
         if self.max_length <= SPECIAL:
@@ -72,6 +76,10 @@ class PiecesColumn:
         self.rows, self.texts, self.known, self.longer = rows, texts, known, longer
         self.lengths = np.array([len(row.ids) for row in rows], dtype=np.int64)
 
+    def token_rows(self) -> list[Ids]:
+        """The tokens of each text, or of both of a pair, special ones included."""
+        return [row.ids for row in self.rows]
+
     def batch(self, indices: Any) -> PiecesInput:
         """The tensors of these texts."""
         chosen = [self.rows[i] for i in indices]
@@ -95,6 +103,7 @@ class Reader(reader.Reader):
     INPUT, OWN, TOKENIZED = (str, Pair), "pair_files", True
     FILLS: ClassVar[bool] = True
     "Whether the name of the mask token in a text is that token."
+    LEARNED = ("vectors", "vector_epochs")
     budget = 8000
     config: Config
 
@@ -195,6 +204,8 @@ class Reader(reader.Reader):
         if getattr(column, "longer", 0):
             count = f"{column.longer:,} of {len(splits.train):,} texts are longer than {self.limit()}"
             note(f"{count}: the rest of them is not read")
+        if self.config.vectors:
+            word_vectors.start(model, self.tokenizer, self.config, column.token_rows, note)
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         ids = self.encode([example.input]).rows[0].ids

@@ -1,7 +1,7 @@
 """Vectors that the words of a new model start from: those of a file, or learned from the run's own texts."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,29 +9,30 @@ import torch
 from torch import Tensor
 
 from saccade.data.formats import vector_files
-from saccade.data.tokenizers import SPECIALS, LearnedTokenizer
+from saccade.data.tokenizers import Tokenizer
 from saccade.errors import UsageError
 from saccade.layers import skip_gram
 
 SECONDS = 10.0  # between two lines that tell how far it is
 
 Note = Callable[[str], None]
+Rows = Iterable[Sequence[int]]
 
 
-def start(model: Any, tokenizer: LearnedTokenizer, config: Any, texts: Sequence[str], note: Note) -> None:
-    """Put them into the model; words that have none keep what chance gave them."""
-    weight: Tensor = model.embedding.weight
+def start(model: Any, tokenizer: Tokenizer, config: Any, rows: Callable[[], Rows], note: Note) -> None:
+    """Put them into the model; words that have none keep what chance gave them. `rows` makes the words of each text."""
+    weight: Tensor = (model if hasattr(model, "embedding") else model.encoder).embedding.weight
     if getattr(model.config, "features", "vectors") == "binary":
         raise UsageError("reader.vectors: binary features have no vectors; expected model.features=vectors, or leave it out")
-    words = tokenizer.tokens()
+    words, special = tokenizer.tokens(), set(tokenizer.vocabulary.special)
     if config.vectors == "skip_gram":
-        rows = [[word for word in row if word >= len(SPECIALS)] for row in tokenizer.encode_batch(texts)]
+        texts = [[word for word in row if word not in special] for row in rows()]
         settings = skip_gram.Config(width=weight.shape[1], epochs=config.vector_epochs, seed=torch.initial_seed())
-        learned = skip_gram.learn(rows, len(words), settings, progress(note))
+        learned = skip_gram.learn(texts, len(words), settings, progress(note))
         places = learned.abs().sum(1) > 0
         with torch.no_grad():
             weight[: len(words)][places] = learned[places]
-        note(f"skip-gram: vectors of {int(places.sum()):,} of {len(words) - len(SPECIALS):,} words")
+        note(f"skip-gram: vectors of {int(places.sum()):,} of {len(words) - len(special):,} words")
         return
     spellings, read = vector_files.read(Path(config.vectors), _spellings(words))
     if read.shape[1] != weight.shape[1]:
@@ -39,10 +40,10 @@ def start(model: Any, tokenizer: LearnedTokenizer, config: Any, texts: Sequence[
         raise UsageError(f"reader.vectors: {config.vectors}: {problem}; set model.embedding_size={read.shape[1]}")
     place = {word: number for number, word in enumerate(spellings)}
     rows_of = {number: place.get(word, place.get(word.lower(), -1)) for number, word in enumerate(words)}
-    known_rows = {number: row for number, row in rows_of.items() if row >= 0 and number >= len(SPECIALS)}
+    known_rows = {number: row for number, row in rows_of.items() if row >= 0 and number not in special}
     with torch.no_grad():
         weight[list(known_rows)] = torch.from_numpy(read)[list(known_rows.values())]
-    note(f"{config.vectors}: vectors of {len(known_rows):,} of {len(words) - len(SPECIALS):,} words")
+    note(f"{config.vectors}: vectors of {len(known_rows):,} of {len(words) - len(special):,} words")
 
 
 def _spellings(words: Sequence[str]) -> set[str]:

@@ -137,7 +137,8 @@ class Reader(reader.Reader):
             about = f"{len(self.letters):,} n-grams of letters that at least {self.config.spelling} words share"
             note(f"spelling: {about}{'' if self.letters.known else '; a smaller reader.spelling finds some'}")
         if self.config.vectors:
-            start(model, self.tokenizer, self.config, self.texts(splits.train), note)
+            texts = self.texts(splits.train)
+            start(model, self.tokenizer, self.config, lambda: self.tokenizer.encode_batch(texts), note)
 
     def parse(self, typed: Any, splits: Load) -> Example | None:
         example = Example(require_text(typed))

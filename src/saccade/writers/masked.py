@@ -51,7 +51,7 @@ class MaskedTexts:
         self.limit = f"reader.max_length={reader.config.max_length}"
         self.firsts = self._in_order()
         self.lengths = np.full(len(self.firsts), reader.config.max_length, dtype=np.int64)
-        self.inputs = self.targets = None
+        self.inputs, self.targets = store, None
 
     def _in_order(self) -> list[int]:
         """The first sentence of each example, so that together they hold all of the text, or nearly so."""

@@ -7,7 +7,7 @@ import pytest
 
 from saccade.config import Empty
 from saccade.data import tokenizers
-from saccade.data.sets.ptb import atomic, load
+from saccade.data.sets.ptb import atomic, load, sentences
 from saccade.errors import DataError
 
 STAGED = os.environ.get("SACCADE_DATA")
@@ -27,6 +27,7 @@ def test_every_word_is_one_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert len(ids) == len(line.split())
         assert tokenizers.UNKNOWN not in ids
     assert tokenizer.size == 4 + len(set(LINES.split()))
+    assert sentences("test") == ["mr. UNK did n't sell N-year bonds", "the u.s. 's o'neill & co. paid $ N UNK"]
     assert atomic("<unk>") == "UNK"
     assert (atomic("n't"), atomic("$"), atomic("bonds")) == ("n't", "$", "bonds")
 

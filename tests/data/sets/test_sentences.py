@@ -52,6 +52,22 @@ def test_where_nothing_is_held_out_a_tenth_is() -> None:
     assert splits.test[2].input == "What is test 2 ?"
 
 
+@pytest.mark.usefixtures("directory")
+def test_few_of_the_training_sentences_are_drawn_and_nothing_else_changes() -> None:
+    every = load(Config(corpus="mr"))
+    few, same, others = (load(Config(corpus="mr", train_size=50, train_draw=draw)) for draw in (0, 0, 1))
+    more = load(Config(corpus="mr", train_size=100))
+    assert len(few.train) == 50
+    assert few == same
+    kept = {pair.input for pair in few.train}
+    assert kept < {pair.input for pair in more.train} < {pair.input for pair in every.train}
+    assert [pair for pair in every.train if pair.input in kept] == few.train
+    assert len(kept & {pair.input for pair in others.train}) < 25
+    assert (few.valid, few.test) == (every.valid, every.test)
+    with pytest.raises(UsageError, match=r"data\.train_size: expected at most \d+, the training sentences of mr"):
+        load(Config(corpus="mr", train_size=401))
+
+
 def test_brackets_and_quotes_are_as_people_write_them(directory: Path) -> None:
     text = "3 Who -LRB- or -lrb- what -rrb- -RRB- said `` no '' ?\n"
     (directory / "trec" / "TREC.test.all.gz").write_bytes(gzip.compress(text.encode()))

@@ -25,8 +25,17 @@ def load(config: Config) -> Splits:
 
 
 def _part(name: str) -> list[Example]:
+    return [Example("", " ".join(map(atomic, sentence.split()))) for sentence in _lines(name)]
+
+
+def sentences(name: str) -> list[str]:
+    """The sentences of a part as they are written, UNK for what is unknown."""
+    return [" ".join(sentence.split()).replace(UNKNOWN, WRITTEN) for sentence in _lines(name)]
+
+
+def _lines(name: str) -> list[str]:
     text = known.unzipped(known.find(SET, FILE.format(name))).decode("utf-8")
-    return [Example("", " ".join(map(atomic, line.split()))) for line in text.splitlines() if line.strip()]
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def atomic(word: str) -> str:

@@ -4,7 +4,8 @@ MR and Subj have no split: one fold of ten is the test, and of the rest a tenth 
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -41,6 +42,10 @@ class Config:
     "sst2, sst5: movie reviews in 2 and 5 classes; trec: questions; mr: movie reviews; subj: subjective or objective."
     fold: Count = 0
     "Of mr and subj: which tenth is the test, 0 to 9."
+    train_size: Count = 0
+    "Training sentences that are kept, to see what few labels can do; 0: all."
+    train_draw: Count = 0
+    "Which of them are kept: another number draws others."
 
     def __post_init__(self) -> None:
         if self.fold >= FOLDS:
@@ -48,7 +53,21 @@ class Config:
 
 
 def load(config: Config) -> Splits:
-    """All three parts."""
+    """All three parts, of the first as many as are wanted."""
+    splits = _whole(config)
+    if config.train_size > len(splits.train):
+        problem = f"expected at most {len(splits.train):,}, the training sentences of {config.corpus}, or 0 for all"
+        raise UsageError(f"data.train_size: {problem}; got {config.train_size:,}")
+    return replace(splits, train=_few(splits.train, config)) if config.train_size else splits
+
+
+def _few(pairs: Sequence[Example], config: Config) -> list[Example]:
+    """So many of them, drawn by a hash, in their own order."""
+    ranks = [(hash_order(f"{config.train_draw} {pair.input}", "few"), number) for number, pair in enumerate(pairs)]
+    return [pairs[number] for _, number in sorted(sorted(ranks)[: config.train_size], key=lambda rank: rank[1])]
+
+
+def _whole(config: Config) -> Splits:
     if config.corpus in SPLIT:
         name, *files = SPLIT[config.corpus]
         parts = [_labeled(known.find(name, file), NAMES[config.corpus]) if file else [] for file in files]
