@@ -145,7 +145,7 @@ def test_words_never_seen_are_read_by_their_letters(
     answer = here(f"train document_attention data.train=my.tsv {SMALL} train.steps=60 reader.spelling=2 --out run", capsys)
     assert answer.code == 0, answer.err
     found = len(json.loads((tmp_path / "run" / "spelling.json").read_text()))
-    assert f"spelling: {found} n-grams of letters that at least 2 words share\n" in answer.err
+    assert f"spelling: {found} groups of letters that at least 2 words share\n" in answer.err
     (tmp_path / "in.txt").write_text("wonderous\nbeautiest\ndreading\nspited\n")
     assert here("predict run in.txt", capsys).out.split() == ["good", "good", "bad", "bad"]
 

@@ -54,6 +54,11 @@ def test_terminal_names_the_look_and_shows_spaces() -> None:
     assert [line.split("│")[1] for line in lines if "│" in line] == ["██      ", "  ██    ", "    ██  "]
 
 
+def test_what_is_shown_is_told_on_several_lines_where_one_has_no_room() -> None:
+    lines = render.terminal(plain(), color=False, width=44).splitlines()
+    assert lines[1:4] == ["cross · mean of 2 heads", "down: written (characters)", "across: source (characters)"]
+
+
 def test_heads_are_averaged_and_it_is_said() -> None:
     for drawing in (render.terminal(plain(), color=False, width=80), "\n".join(texts(render.svg(plain())))):
         assert "mean of 2 heads" in drawing

@@ -17,6 +17,7 @@ from saccade.inside.attribution import METHODS, LogitSource
 from saccade.inside.places import frame_axis, grid_of, group_size, number_axis, patch_axis
 from saccade.inside.recording import looking
 from saccade.inside.runs import LookRequest, ModelRun, generate, runs
+from saccade.view.drawings import check_drawing
 from saccade.view.shown import Shown
 from saccade.view.trace import Axis, Look, Scene, Trace
 
@@ -41,7 +42,8 @@ def look(
     layers: Sequence[int] | None = None,
     rollout: bool = False,
     flow: bool = False,
-    attributions: Sequence[str] = (),
+    attributions: str | Sequence[str] = (),
+    drawing: str | None = None,
 ) -> Shown:
     """Where any PyTorch model attended; it draws itself in a notebook and prints in a terminal.
 
@@ -57,8 +59,11 @@ def look(
     `max_new_tokens` lets a language model write, with `num_beams` hypotheses: the looks are those of the tokens written,
     along the path that survived, and their probabilities are shown. A model that reads and writes does so unless `target`
     is given. `layers` (from 1) keeps some; `rollout` and `flow` add attention rollout and attention flow through all layers;
-    `attributions` adds what moved the output: "gradient × input", "integrated gradients".
+    `attributions` adds what moved the output: "gradient × input", "integrated gradients". `drawing` is that of `Shown`:
+    heatmap, lines, overview.
     """
+    attributions = [attributions] if isinstance(attributions, str) else attributions
+    check_drawing(drawing)
     _require_sound(model, inputs, text, writes=max_new_tokens is not None)
     for method in attributions:
         if method not in METHODS:
@@ -77,7 +82,7 @@ def look(
             scenes.append(_scene(model, run, ask))
     finally:
         model.train(training)
-    return Shown(Trace(type(model).__name__, scenes))
+    return Shown(Trace(type(model).__name__, scenes), drawing=drawing)
 
 
 def _require_sound(model: Any, inputs: Any, text: Any, *, writes: bool) -> None:

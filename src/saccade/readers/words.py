@@ -134,8 +134,9 @@ class Reader(reader.Reader):
             count = f"{column.longer:,} of {len(splits.train):,} texts are longer than {self.limit()}"
             note(f"{count}: the rest of them is not read")
         if self.letters is not None:
-            about = f"{len(self.letters):,} n-grams of letters that at least {self.config.spelling} words share"
-            note(f"spelling: {about}{'' if self.letters.known else '; a smaller reader.spelling finds some'}")
+            about = f"{len(self.letters):,} groups of letters that at least {self.config.spelling} words share"
+            fix = "" if self.letters.known else "; a smaller reader.spelling finds some"
+            note(f"words are also read by their spelling: {about}{fix}")
         if self.config.vectors:
             texts = self.texts(splits.train)
             start(model, self.tokenizer, self.config, lambda: self.tokenizer.encode_batch(texts), note)

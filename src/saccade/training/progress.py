@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Console
@@ -141,7 +141,7 @@ class Lines(Quiet):
     """Plain lines on standard error, one every few seconds."""
 
     def __init__(self) -> None:
-        self.steps, self.spoke = 0, 0.0
+        self.steps, self.spoke, self.stepped = 0, 0.0, 0.0
         self.last = PaceMark(0, 0.0)  # the line before, from which the pace is told
         self.prepared, self.due = "", 0.0  # what is being prepared, and when its next line is due
 
@@ -160,10 +160,12 @@ class Lines(Quiet):
 
     def begin(self, step: int, steps: int) -> None:
         """Remember where it starts and how far it goes."""
-        self.steps, self.last = steps, PaceMark(step, time.monotonic())
+        self.steps, self.stepped = steps, time.monotonic()
+        self.last = PaceMark(step, self.stepped)
 
     def step(self, report: Report, entry: Mapping[str, Any] | None) -> None:
         """If the last line is a while ago."""
+        self.stepped = time.monotonic()
         if report.skipped:
             self.note(f"step {report.step}: the gradient is not finite; no update")
         if time.monotonic() - self.spoke >= SECONDS:
@@ -184,7 +186,8 @@ class Lines(Quiet):
         return "".join(f" · {part}" for part in (pace(before, now), f"{left} left") if part)
 
     def valid(self, entry: Mapping[str, Any]) -> None:
-        """At once."""
+        """At once; the time that it took tells nothing of how fast steps are."""
+        self.last = replace(self.last, seconds=self.last.seconds + time.monotonic() - self.stepped)
         self.note(f"step {entry['step']}: {told(entry['scores'])}{' · best' if entry['best'] else ''}")
 
 

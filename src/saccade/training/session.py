@@ -176,8 +176,10 @@ class Session:
         if processes.size() > 1:
             kind = "sharded" if config.shard else "DDP" if layout.data > 1 else "tensor parallel"
             where = f"{processes.size()} processes ({kind}) of {where}"
+        one = "text" if self.task.writer.CONTINUES else "example"
+        one += "s" * (len(self.splits.train) > 1)
         self.watcher.note(
-            f"{self.run.settings.system}: {count:,} parameters · {len(self.splits.train):,} training examples, "
+            f"{self.run.settings.system}: {count:,} parameters · {len(self.splits.train):,} training {one}, "
             f"{len(self.splits.valid):,} for validation · {config.steps:,} steps of up to {size} · {where}"
         )
 

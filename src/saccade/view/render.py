@@ -3,6 +3,7 @@
 from saccade.errors import UsageError
 from saccade.view.drawings import drawing_of
 from saccade.view.drawings.figure import Drawing, Figure, find_look
+from saccade.view.output.display_text import columns
 from saccade.view.output.screen import NARROWEST, Screen, this_screen
 from saccade.view.trace import Scene, check, check_head
 
@@ -29,7 +30,19 @@ def terminal(
 
 def _heading(figure: Figure, screen: Screen) -> list[str]:
     notes = [note.translate({ord("·"): "-", ord("–"): "-"}) if screen.ascii_only else note for note in figure.notes]
-    return [screen.fit(line, screen.width).rstrip() for line in (figure.scene.title, *notes) if line]
+    lines = [part for line in (figure.scene.title, *notes) for part in _wrapped(line, screen) if part]
+    return [screen.fit(line, screen.width).rstrip() for line in lines]
+
+
+def _wrapped(line: str, screen: Screen) -> list[str]:
+    """The parts of a line that goes over the edge, as many beside each other as there is room for."""
+    between = " - " if screen.ascii_only else " · "
+    first, *parts = line.split(between)
+    made = [first]
+    for part in parts:
+        longer = f"{made[-1]}{between}{part}"
+        made[-1:] = [longer] if columns(longer) <= screen.width else [made[-1], part]
+    return made
 
 
 def svg(scene: Scene, look: str | None = None, head: int | None = None, drawing: str | None = None) -> str:

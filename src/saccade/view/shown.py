@@ -124,7 +124,9 @@ class Shown:
         return html(self.trace, self.look, self.head, self.drawing)
 
     def __str__(self) -> str:
-        return self.terminal()
+        more = len(self.looks) - 1 if self.look is None and self.drawing != "overview" else 0
+        told = f"\n\nand {more} more: look.looks names them, look.save('look.html') holds all" if more > 0 else ""
+        return self.terminal() + told
 
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self.looks))

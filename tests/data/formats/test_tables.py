@@ -86,6 +86,16 @@ def test_other_columns_are_asked_for(header: str, given: dict[str, Any], told: s
     assert told in str(error.value)
 
 
+def test_columns_of_pairs_are_proposed_in_their_order() -> None:
+    rows = [(f"the house number {n} of the street", f"Haus {n}") for n in range(5)]
+    Path("a.csv").write_text("english,in German\n" + "".join(f"{one},{other}\n" for one, other in rows))
+    with pytest.raises(DataError, match=r"; say data\.text=english 'data\.label=in German'$"):
+        read("a.csv", Config())
+    frame = pandas.DataFrame(rows, columns=["english", "german"])
+    with pytest.raises(DataError, match=r"; say data=\{'train': …, 'text': 'english', 'label': 'german'\}$"):
+        held_table(frame).chosen({"text": "", "label": ""}, ("text", "label"))
+
+
 def test_tsv_columns_by_name() -> None:
     Path("a.tsv").write_text("id\tsentence\tlabel\n1\ta\tx\n2\tb\ty\n")
     assert read("a.tsv", Config()) == [Example("a", "x"), Example("b", "y")]

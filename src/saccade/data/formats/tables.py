@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -70,6 +71,8 @@ class Table:
     """The names that the numbers of a column stand for (a ClassLabel of `datasets`)."""
     named: bool = True
     """Whether columns have names of their own; of pairs they have not."""
+    held: bool = False
+    """Whether Python holds it, and what it lacks is said in Python's words."""
 
     @property
     def empty(self) -> bool:
@@ -104,7 +107,11 @@ class Table:
         if missing or named:
             keys = {key: name for key, name in given.items() if key in (*missing, *named)}
             near = {key: self._guess(key, (name, *names[key]), column_of) for key, name in keys.items()}
-            fix = " ".join(f"data.{key}={own}" for key, own in near.items())
+            if {*keys} == {"text", "label"} and not any(keys.values()) and self._of_pairs():
+                near = dict(zip(("text", "label"), self.columns, strict=True))
+            fix = " ".join(shlex.quote(f"data.{key}={own}") for key, own in near.items())
+            if self.held:
+                fix = f"data={{'train': …, {', '.join(f'{key!r}: {own!r}' for key, own in near.items())}}}"
             if rename:
                 fix = f"rename {' and '.join(f'{own!r} to {keys[key] or key!r}' for key, own in near.items())}"
             elif "bag" in self.columns:
@@ -113,6 +120,12 @@ class Table:
             columns = ", ".join(map(str, self.columns))[:200]
             raise DataError(f"{self.name}: expected {expected}, columns are {columns}; {'' if rename else 'say '}{fix}")
         return column_of
+
+    def _of_pairs(self) -> bool:
+        """Whether there are two columns of texts that are nearly all different, as sources and targets are."""
+        rows = [row.cells for row in islice(self.rows, LOOKED_AT) if not isinstance(row.cells, BadRow)]
+        sizes = [len({str(row.get(own, "")) for row in rows}) for own in self.columns]
+        return len(sizes) == 2 and min(sizes) > len(rows) / 2
 
     def _guess(self, key: str, names: Sequence[str], taken: Mapping[str, str]) -> str:
         """The column that may have been meant: of a like name, the longest texts, or the fewest different values."""
@@ -273,18 +286,18 @@ def held_table(data: Any, name: str = "data") -> Table:
         return _columns(name, columns, len(data))
     if hasattr(data, "column_names") and hasattr(data, "features"):  # datasets
         classes = {own: kind.names for own, kind in data.features.items() if hasattr(kind, "names")}
-        return replace(_objects(name, _numbered(map(_flat, data)), "row"), classes=classes)
+        return replace(_objects(name, _numbered(map(_flat, data)), "row"), classes=classes, held=True)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         forms = "a file, (text, label) pairs, dicts, a DataFrame or a datasets.Dataset"
         raise UsageError(f"{name}: expected {forms}, got {type(data).__name__}")
     rows = list(data)
     table = _objects(name, _numbered(map(_held, rows)), "row")
-    return replace(table, named=any(isinstance(row, Mapping) for row in rows))
+    return replace(table, held=True, named=any(isinstance(row, Mapping) for row in rows))
 
 
 def _columns(name: str, columns: Mapping[str, Sequence[Value]], count: int) -> Table:
     rows = _numbered(_flat({own: values[i] for own, values in columns.items()}) for i in range(count))
-    return Table(name, list(columns), rows, "row")
+    return Table(name, list(columns), rows, "row", held=True)
 
 
 def _held(row: Any) -> dict[str, Value] | BadRow:
