@@ -530,6 +530,7 @@ def test_paths_through_layers_are_further_looks(gpt: tuple[Any, TrainedModel]) -
     _, model = gpt
     shown = model.look("to be, or not", rollout=True, flow=True)
     assert shown.looks[2:] == ["attention rollout", "attention flow"]
+    assert shown.look == "attention rollout"  # what was asked for
     layers = [look.weights for look in shown.scenes[0].looks[:2]]
     for method, name in ((through_layers.rollout, "attention rollout"), (through_layers.flow, "attention flow")):
         assert np.allclose(shown.weights(name), method(layers)[0])

@@ -43,7 +43,7 @@ from saccade.training.train import train as train_run
 from saccade.training.train_config import Config as TrainConfig
 from saccade.view.head_measures import HeadSums, is_measured, rows_of, summed, within
 from saccade.view.head_report import HeadReport
-from saccade.view.shown import Shown
+from saccade.view.shown import Shown, first_of
 from saccade.view.trace import Look, Scene, Trace
 from saccade.writers import strided_windows, vector
 from saccade.writers.chances import HeadAblation
@@ -294,7 +294,15 @@ class TrainedModel:
             data, split = None, data
         examples, what = self.examples(split, data)
         evaluation = self.task.evaluate(self.module, examples, self.options(**search), tick)
-        return replace(evaluation, title=f"{self.run.path} at step {self.step}, {what}")
+        return replace(evaluation, title=f"{self.run.path} at {self.place}, {what}")
+
+    @property
+    def place(self) -> str:
+        """The step of its parameters, and that they are the mean of several checkpoints, if they are."""
+        checkpoints = self.run.checkpoints
+        count = min(self.run.settings.train.average, sum(map(checkpoints.regular, checkpoints.steps())))
+        mean = f", the mean of the last {count} checkpoints" if self._checkpoint in (None, "average") and count > 1 else ""
+        return f"step {self.step}{mean}"
 
     def perplexity(
         self, text: str | Path, *, stride: int | None = None, tick: Callable[[int], None] = lambda done: None
@@ -387,7 +395,8 @@ class TrainedModel:
         listed, options = self._looking(inputs, to, reading or bool(through), n_best=n_best, **search)
         if reading and not self.task.writer.CONTINUES:
             raise UsageError(f"reading: expected a language model, got {self.system}; leave it out")
-        return Shown(Trace(self.system, [with_paths(scene, through) for scene in self._scenes(listed, options)]))
+        scenes = [with_paths(scene, through) for scene in self._scenes(listed, options)]
+        return Shown(Trace(self.system, scenes), first_of(scenes, through))
 
     def heads(self, inputs: Any, *, to: str | None = None, **search: Any) -> HeadReport:
         """What each head attends to, measured on a text or on several: shares of its weight on the previous token, the same,

@@ -204,8 +204,11 @@ def test_evaluate_other_data_and_checkpoints(place: Path, capsys: pytest.Capture
 def test_evaluate_reads_the_fields_the_run_knows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [line.split("\t") for line in EXAMPLES.splitlines()]
     Path("own.jsonl").write_text("".join(json.dumps({"von": a, "nach": b}) + "\n" for a, b in rows))
-    assert here(f"train bahdanau data.train=own.jsonl data.text=von data.label=nach {SMALL} --out own -q", capsys).code == 0
-    assert here("evaluate own --data own.jsonl", capsys).code == 0
+    data = "data.train=own.jsonl data.text=von data.label=nach"
+    assert here(f"train bahdanau {data} {SMALL} train.average=2 --out own -q", capsys).code == 0
+    answer = here("evaluate own --data own.jsonl", capsys)
+    assert answer.out.startswith("own at step 6, the mean of the last 2 checkpoints, own.jsonl")
+    assert here("evaluate own --data own.jsonl --checkpoint last", capsys).out.startswith("own at step 6, own.jsonl")
 
 
 def test_predict_keeps_order_and_empty_lines(

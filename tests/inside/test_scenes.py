@@ -201,6 +201,20 @@ def test_what_is_easily_mixed_up_is_told_in_a_line(given: Any, asked: dict[str, 
         saccade.look(model("bert"), *arguments, **asked)
 
 
+def test_a_text_longer_than_the_model_is_told() -> None:
+    most = model("bert").config.max_position_embeddings
+    with pytest.raises(UsageError, match=rf"^look: expected at most {most} tokens, .*, got \d+; shorten the text$"):
+        saccade.look(model("bert"), tokenizer(), TEXT * most)
+    with pytest.raises(UsageError, match=r"and 2 new ones; shorten the text or max_new_tokens$"):
+        saccade.look(model("gpt2"), tokenizer(), f"{TEXT} " * 1024, max_new_tokens=2)
+
+
+def test_an_attribution_and_a_drawing_by_their_names() -> None:
+    shown = saccade.look(model("bert"), tokenizer(), TEXT, attributions="gradient x input", drawing="overview")
+    assert [look.kind for look in shown.scenes[0].looks].count("attribution") == 1
+    assert shown.drawing == "overview"
+
+
 def test_what_is_no_model_is_told() -> None:
     with pytest.raises(UsageError, match="expected a torch.nn.Module first"):  # noqa: RUF043
         saccade.look(tokenizer(), model("bert"), TEXT)

@@ -103,6 +103,8 @@ def test_pictures_by_path_and_by_number(tmp_path: Path) -> None:
     Image.fromarray(pictures(5)[2].input.pixels).save(tmp_path / "one.png")
     assert len(predictions(task, made, [str(tmp_path / "one.png")], splits=own)) == 1
     assert not loads  # nobody named one of the run's own
+    assert task.reader.listed(str(tmp_path / "one.png")) == [str(tmp_path / "one.png")]
+    assert task.reader.listed(str(tmp_path / "names.txt")) is None  # a picture named in each line
     lines = ["test#2", "", f" {tmp_path / 'one.png'} ", "valid#3", "train#11"]
     found = predictions(task, made, lines, options(3), own)
     assert loads

@@ -152,7 +152,7 @@ def _evaluate(
     else:
         width = f" of {search.beam}" if search.method == "beam" else ""
         how = f", {search.method} search{width}" if model.task.writer.SEARCHES else ""
-        print(replace(evaluation, scores=scores, title=f"{path} at step {model.step}, {what}{how}"))
+        print(replace(evaluation, scores=scores, title=f"{path} at {model.place}, {what}{how}"))
         main = model.task.writer.main()
         if int8:
             lost = (scores["all"][main.name] - scores["int8"][main.name]) * main.scale

@@ -4,6 +4,7 @@ import functools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from saccade.inside.places import frame_axis, grid_of, group_size, number_axis, 
 from saccade.inside.recording import looking
 from saccade.inside.runs import LookRequest, ModelRun, generate, runs
 from saccade.view.drawings import check_drawing
-from saccade.view.shown import Shown
+from saccade.view.shown import Shown, first_of
 from saccade.view.trace import Axis, Look, Scene, Trace
 
 Weights = NDArray[np.float32]
+OFFSET = 2  # positions that RoBERTa and those after it leave unused
 LARGEST = 200_000_000  # numbers that a scene holds
 ALONE, ENCODER, DECODER, CROSSING = "self-attention", "encoder self-attention", "decoder self-attention", "cross-attention"
 EMPTY: Weights = np.zeros((0, 0, 0), np.float32)
@@ -63,6 +65,7 @@ def look(
     heatmap, lines, overview.
     """
     attributions = [attributions] if isinstance(attributions, str) else attributions
+    attributions = [method.replace(" x ", " × ") for method in attributions]
     check_drawing(drawing)
     _require_sound(model, inputs, text, writes=max_new_tokens is not None)
     for method in attributions:
@@ -82,7 +85,8 @@ def look(
             scenes.append(_scene(model, run, ask))
     finally:
         model.train(training)
-    return Shown(Trace(type(model).__name__, scenes), drawing=drawing)
+    asked = ["rollout"] * rollout + ["flow"] * flow
+    return Shown(Trace(type(model).__name__, scenes), first_of(scenes, asked), drawing=drawing)
 
 
 def _require_sound(model: Any, inputs: Any, text: Any, *, writes: bool) -> None:
@@ -101,7 +105,7 @@ def _require_sound(model: Any, inputs: Any, text: Any, *, writes: bool) -> None:
 
 
 def _scene(model: nn.Module, run: ModelRun, ask: LookRequest) -> Scene:
-    with torch.no_grad(), looking(model) as looks:
+    with torch.no_grad(), looking(model) as looks, _within_its_length(model, run, ask):
         if run.writes:
             generate(model, run, ask)
         else:
@@ -121,6 +125,23 @@ def _scene(model: nn.Module, run: ModelRun, ask: LookRequest) -> Scene:
                 name, len(run.axes[name].labels), [len(scene.axes[one].labels) for one in used if _other(one, name)]
             )
     return Scene(run.title, {name: axis for name, axis in scene.axes.items() if name in used}, scene.looks, run.notes)
+
+
+@contextmanager
+def _within_its_length(model: Any, run: ModelRun, ask: LookRequest) -> Iterator[None]:
+    """Say of a text that is longer than a model has positions for that it is."""
+    try:
+        yield
+    except (IndexError, RuntimeError):
+        most = getattr(getattr(model, "config", None), "max_position_embeddings", None)
+        ids = run.kwargs.get("input_ids")
+        if not isinstance(most, int) or ids is None or ids.shape[-1] + (ask.max_new_tokens or 0) <= most - OFFSET:
+            raise
+        wanted = f" and {ask.max_new_tokens} new ones" if ask.max_new_tokens else ""
+        told = (
+            f"look: expected at most {most} tokens, as many as {type(model).__name__} has positions for, got {ids.shape[-1]}"
+        )
+        raise UsageError(f"{told}{wanted}; shorten the text{' or max_new_tokens' if wanted else ''}") from None
 
 
 def _other(axis: str, name: str) -> bool:

@@ -14,7 +14,8 @@ from torch import Tensor
 from saccade import records
 from saccade.config import Empty
 from saccade.data.examples import Example, Picture, Splits
-from saccade.data.formats.image_files import fitted_image, pixels_of
+from saccade.data.formats.image_files import SUFFIXES, fitted_image, pixels_of
+from saccade.data.formats.tables import Table
 from saccade.data.tensors import PictureInput
 from saccade.errors import DataError, UsageError
 from saccade.readers import reader
@@ -117,6 +118,9 @@ class Reader(reader.Reader):
 
     def encode(self, inputs: Sequence[Picture]) -> PictureColumn:
         return PictureColumn(self.scale, stacked(inputs, self.scale.shape))
+
+    def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
+        return [source] if isinstance(source, str) and Path(source).suffix.lower() in SUFFIXES else None
 
     def parse(self, typed: Any, splits: Load) -> Example | None:
         if isinstance(typed, str) and not typed.strip():

@@ -24,6 +24,11 @@ FILES = (*DRAWINGS, ".json", ".trace", ".safetensors")
 TALL = 720  # pixels of the page inside a notebook
 
 
+def first_of(scenes: Sequence[Scene], kinds: Sequence[str]) -> str | None:
+    """The name of the first look of the first of these kinds, if any is named: what was asked for is shown first."""
+    return next((look.name for look in scenes[0].looks if look.kind in kinds[:1]), None) if scenes else None
+
+
 class Shown:
     """Where a model looked, for one input or several: print it, save it, or let a notebook show it.
 

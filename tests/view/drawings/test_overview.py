@@ -23,7 +23,7 @@ def test_every_head_of_every_look_is_there() -> None:
     assert (
         drawing.index(">cross-attention<") < drawing.index(">rollout<") < drawing.index(">gradient × input (attribution)<")
     )
-    assert "3 looks, 4 heads; most focused: rollout" in drawing
+    assert "3 looks, 2 heads; most focused: rollout" in drawing
 
 
 def test_heads_are_on_one_scale() -> None:

@@ -17,7 +17,7 @@ from saccade.view.trace import Look, Scene, matrix
 WIDE, LARGEST, SMALLEST, APART = 900.0, 96.0, 28.0, 8.0  # of the drawing; a heat map's longer side; between two
 FINEST = 32  # cells along the longer side of a small heat map
 COLUMNS = 14  # of one in the terminal
-LEGEND = "a row for each look, a column for each head; all on one scale from 0"
+LEGEND = "a row for each look, a column for each head; all of a kind (attention, rollout …) on one scale from 0"
 
 
 def maps(scene: Scene) -> list[tuple[Look, list[Floats]]]:
@@ -86,7 +86,7 @@ def _summary(scene: Scene) -> str:
     rows = [look for look in scene.looks if look.places is None]
     spreads = {look.name: value for look in rows if (value := spread(scene, look)) is not None}
     focused = f"; most focused: {min(spreads, key=lambda name: spreads[name])}" if len(spreads) > 1 else ""
-    heads = sum(look.heads for look in rows)
+    heads = sum(look.heads for look in rows if look.kind == "attention")
     return f"{len(rows)} look{'s' * (len(rows) > 1)}, {heads} head{'s' * (heads > 1)}{focused}"
 
 

@@ -26,7 +26,7 @@ function drawOverview({ scene, open, current, ramps }) {
   const across = Math.ceil(heads / Math.ceil(heads * (SMALLEST + AROUND) / wide));  // as many in every line
   drawing.style.setProperty("--thumb", `${Math.min(LARGEST, Math.floor(wide / across) - AROUND)}px`);
   drawing.append(...rows);
-  return { nodes: [drawing], meaning: ["A row for each look, a map for each head, all on one scale from 0. Click a map to open it."] };
+  return { nodes: [drawing], meaning: ["A row for each look, a map for each head, all of a kind (attention, rollout …) on one scale from 0. Click a map to open it."] };
 }
 
 // One small map: the largest weight (of an attribution, the farthest from 0) of each block of cells.
