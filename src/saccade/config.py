@@ -67,7 +67,8 @@ def words(texts: Iterable[str]) -> Table:
         path, equals, value = text.partition("=")
         section, dot, key = path.strip().partition(".")
         if not (equals and dot and section and key):
-            raise UsageError(f"expected section.key=value, got {text!r}; for example train.steps=500")
+            example = f"did you mean data.train={text}?" if Path(text).exists() else "for example train.steps=500"
+            raise UsageError(f"expected section.key=value, got {text!r}; {example}")
         table.setdefault(section, {})[key] = _value(value.strip())
     return table
 

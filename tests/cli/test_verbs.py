@@ -419,3 +419,20 @@ def test_a_damaged_newest_checkpoint_is_told(verb: str, place: Path, capsys: pyt
     assert answer.code == 0
     assert answer.err.startswith("passed over a damaged checkpoint: run/checkpoints/step-00000006/model.safetensors")
     assert answer.err.count("\n") == 1
+
+
+def test_a_loss_that_grows_far_beyond_its_beginning_is_told_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("reviews.tsv").write_text("".join(f"word{n % 7} it is {n}\t{'ab'[n % 2]}\n" for n in range(40)))
+    words = "train document_attention data.train=reviews.tsv train.steps=20 train.threads=1 train.valid_every=20"
+    answer = here(f"{words} train.learning_rate=1e6 train.warmup=0 --out high", capsys)
+    assert answer.err.count("; a lower train.learning_rate (1e+06) may help") == 1, answer.err
+    assert "may help" not in here(f"{words} train.learning_rate=1e-3 --out low", capsys).err
+
+
+def test_a_file_and_settings_in_the_wrong_place_are_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = here("train bahdanau own.tsv", capsys)
+    assert answer.err.endswith("got 'own.tsv'; for example train.steps=500\n")
+    Path("own.tsv").write_text("a\tb\n")
+    assert here("train bahdanau own.tsv", capsys).err.endswith("got 'own.tsv'; did you mean data.train=own.tsv?\n")
+    answer = here("train data.train=own.tsv", capsys)
+    assert answer.err.endswith("; such as: document_attention data.train=own.tsv\n")

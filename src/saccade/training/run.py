@@ -221,8 +221,11 @@ def _others(path: Path) -> str:
     """What to name instead of a directory that is no run: runs of a like name that are near, or a first one."""
     places = {place for near in (path.parent, path, Path("runs"), Path()) for place in near.glob("*") if place.is_dir()}
     runs = sorted(str(place) for place in places if Checkpoints(place).steps())
-    near = get_close_matches(str(path), runs, n=SHOWN, cutoff=0.0)
-    return f"did you mean {' or '.join(near)}?" if near else "train one first: {train}"
+    alike = get_close_matches(path.name, [Path(run).name for run in runs], SHOWN)
+    near = [run for name in dict.fromkeys(alike) for run in runs if Path(run).name == name]
+    if near or len(runs) == 1:
+        return f"did you mean {' or '.join((near or runs)[:SHOWN])}?"
+    return f"runs here are {', '.join(runs[:SHOWN])}; all: saccade runs" if runs else "train one first: {train}"
 
 
 def environment() -> dict[str, Any]:

@@ -35,6 +35,7 @@ from saccade.training.unvalidated import Unvalidated
 from saccade.writers.writer import Options
 
 Scores = Mapping[str, Mapping[str, float]]
+GROWN = 100  # times the first loss: nothing is learned any more
 
 
 class Watcher(Protocol):
@@ -82,6 +83,7 @@ class Session:
         self.standing = Standing()
         self.owed = False  # whether the validation of this step was not finished
         self.writes = processes.rank() == 0
+        self.first_loss: float | None = None  # of this sitting; 0 once it was told that the loss has grown far above it
         self.events: tensorboard.EventFile | None = None
 
     def restore(self, found: Checkpoint) -> None:
@@ -207,10 +209,19 @@ class Session:
         """Tell of an update; of several processes also what each says of itself."""
         every = processes.everyone(self._own(report)) if logged and processes.size() > 1 else []
         if self.writes:
+            self._watch_growth(report)
             entry = self.journal.step(report, every) if logged else None
             self.watcher.step(report, entry)
             if self.events and entry:
                 self.events.add(entry)
+
+    def _watch_growth(self, report: Report) -> None:
+        """Say once that the loss has grown far beyond where it began: nothing is learned any more."""
+        self.first_loss = report.loss if self.first_loss is None else self.first_loss
+        if self.first_loss > 0 and report.loss > GROWN * self.first_loss:
+            grown = f"step {report.step}: the loss is {report.loss:,.4g}, it began at {self.first_loss:,.4g}"
+            self.watcher.note(f"{grown}; a lower train.learning_rate ({self.config.learning_rate:g}) may help")
+            self.first_loss = 0.0
 
     def _open_events(self) -> None:
         """Begin an event file, if there are to be any."""

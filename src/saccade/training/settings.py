@@ -72,6 +72,8 @@ def base(name: str) -> Table:
         return recipes.load(name)
     if name in systems.names():
         return {"system": name}
+    if "=" in name:
+        raise UsageError(f"expected a recipe or system first, got {name!r}; such as: document_attention {name}")
     raise UnknownName("recipe or system", name, [*recipes.names(), *systems.names()])
 
 

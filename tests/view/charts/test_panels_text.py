@@ -12,7 +12,8 @@ from .panels_made import two_runs
 
 def test_without_color_letters_tell_runs_apart() -> None:
     lines = panels_text(two_runs(), color=False, width=70).splitlines()
-    assert lines[:2] == ["a runs/a", "b runs/<b>"]
+    assert lines[:2] == ["a runs/a (A: validation)", "b runs/<b> (B: validation)"]
+    assert any("A" in line for line in lines[3:])
     first = lines[lines.index(next(line for line in lines if "loss" in line)) :][1:13]
     assert any("a" in line for line in first)
     assert any("b" in line for line in first)

@@ -210,7 +210,11 @@ def suffix(path: Path) -> str:
 def _nearest(path: Path) -> str:
     """A hint at the file that may have been meant."""
     try:
-        near = difflib.get_close_matches(path.name, sorted(entry.name for entry in path.parent.iterdir()), n=1)
+        names = sorted(entry.name for entry in path.parent.iterdir())
+        stems = {name.partition(".")[0]: name for name in names}
+        near = [stems[one] for one in difflib.get_close_matches(path.name.partition(".")[0], stems, n=1)]
+        alike = [name for name in names if path.suffix and name.endswith(path.suffix)]
+        near = near or alike * (len(alike) == 1)
     except OSError:
         return f"; there is no directory {str(path.parent)!r} either"
     return f"; did you mean {str(path.parent / near[0])!r}?" if near else ""

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.view.charts.curve import BRAILLE, Canvas, bottom
-from saccade.view.charts.panels import Panel, Panels
+from saccade.view.charts.panels import Curve, Panel, Panels
 from saccade.view.charts.panels_svg import SKIPPED, run_color
 from saccade.view.output.display_text import columns
 from saccade.view.output.scales import LinearScale
@@ -13,7 +13,7 @@ from saccade.view.output.screen import Screen, painted, this_screen
 HEIGHT = 12  # lines of a panel
 TICKS = 5  # about so many numbers at its side
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-APART = 12  # columns between two letters of one curve
+APART, POINTS_APART = 12, 4  # columns between two letters of one curve, and between two points
 
 
 def panels_text(chart: Panels, color: bool | None = None, width: int | None = None) -> str:
@@ -29,9 +29,10 @@ def panels_text(chart: Panels, color: bool | None = None, width: int | None = No
 
 def _legend(chart: Panels, screen: Screen) -> list[str]:
     """A line for each run, with its color or its letter."""
-    lines = []
+    lines, validated = [], any(curve.dotted for panel in chart.panels for curve in panel.curves)
     for number, name in enumerate(chart.names):
         key = painted(screen.glyphs.across * 2, rgb(run_color(number))) if screen.color else letter(number)
+        name += f" ({letter(number).upper()}: validation)" * (validated and not screen.color)
         lines.append(f"{key} {screen.fit(name, screen.width - 3)}")
     return lines
 
@@ -56,8 +57,9 @@ def _drawn(panel: Panel, up: LinearScale, across: LinearScale, wide: int, screen
     for curve in reversed(panel.curves):
         canvas = Canvas(wide, HEIGHT, screen.glyphs)
         canvas.line(across(curve.x), up(curve.y))
-        if len(curve.x) == 1:
-            canvas.scatter(across(curve.x), up(curve.y))
+        if curve.dotted or len(curve.x) == 1:
+            every = -(-len(curve.x) * POINTS_APART // wide)
+            canvas.scatter(across(curve.x)[::every], up(curve.y)[::every])
         codes = canvas.codes()
         strokes |= codes
         for row, column in zip(*np.nonzero(codes), strict=True):
@@ -65,8 +67,8 @@ def _drawn(panel: Panel, up: LinearScale, across: LinearScale, wide: int, screen
             cells[row][column] = painted(mark, rgb(run_color(curve.run))) if screen.color else mark
         for row, column in zip(*np.nonzero(canvas.points), strict=True):
             mark = screen.glyphs.point
-            cells[row][column] = painted(mark, rgb(run_color(curve.run))) if screen.color else letter(curve.run)
-        if not screen.color and len(panel.curves) > 1:
+            cells[row][column] = painted(mark, rgb(run_color(curve.run))) if screen.color else _point(curve)
+        if not screen.color and not curve.dotted and len(panel.curves) > 1:
             _mark(cells, codes, curve.run)
     for _, place in panel.skipped:
         cells[-1][round(float(across(place)) * (wide - 1))] = _cross(screen)
@@ -79,6 +81,11 @@ def _mark(cells: list[list[str]], codes: NDArray[np.int64], run: int) -> None:
     for column in used[(used + run * 3) % APART == 0].tolist():
         row = int(np.flatnonzero(codes[:, column])[0])
         cells[row][column] = letter(run)
+
+
+def _point(curve: Curve) -> str:
+    """What stands for a point where there is no color: a capital for a validation."""
+    return letter(curve.run).upper() if curve.dotted else letter(curve.run)
 
 
 def letter(number: int) -> str:
