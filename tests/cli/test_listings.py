@@ -39,7 +39,7 @@ def test_config_says_what_may_be_said(capsys: pytest.CaptureFixture[str]) -> Non
     assert "# presets: model.preset=" in head
     assert "train.learning_rate=0.02" in head
     assert (
-        "# exports (saccade export RUN DIR --format …): marian, ct2, onnx; bert, gpt2, roberta: not for transformer\n"
+        "# exports (saccade export RUN DIR --format …): marian, ct2, onnx; bert, gpt2, roberta, xlnet: not for transformer\n"
         in head
     )
     for line in (
@@ -60,7 +60,7 @@ def test_config_says_what_may_be_said(capsys: pytest.CaptureFixture[str]) -> Non
 def test_config_says_what_stands_in_the_way_of_an_export(capsys: pytest.CaptureFixture[str]) -> None:
     told = here("config transformer model.norm=pre model.mixer=light", capsys).out
     assert "none; marian needs model.norm=post and model.mixer=attention; ct2 needs model.mixer=attention; onnx " in told
-    assert "): onnx; bert, gpt2, marian, roberta, ct2: not for gat\n" in here("config gat-cora", capsys).out
+    assert "): onnx; bert, gpt2, marian, roberta, xlnet, ct2: not for gat\n" in here("config gat-cora", capsys).out
 
 
 def test_help_of_training_names_keys_that_exist(capsys: pytest.CaptureFixture[str]) -> None:

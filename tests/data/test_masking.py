@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from saccade.data.draws import Draws
-from saccade.data.masking import SentenceStore, masked
+from saccade.data.masking import SentenceStore, masked, permuted
 from saccade.data.tokenizers import END, MASK, PAD, START, learned_layout
 
 KNOWN = learned_layout(100, masked=True)
@@ -74,3 +74,36 @@ def test_parts_follow_each_other_or_come_from_another_text() -> None:
     assert 0.5 <= share <= 0.7  # a last sentence has nothing behind it
     alone = SentenceStore([[[5, 6], [7, 8]]])
     assert alone.parts(1, 8, Draws(1)).stranger
+
+
+def test_spans_of_up_to_so_many_tokens_are_predicted_in_a_random_order() -> None:
+    tokens, before = np.array([*range(5, 95), END, START]), np.array([7, 8])
+    rows = [permuted(tokens, before, 1 / 6, 5, KNOWN, Draws(3, number)) for number in range(400)]
+    sizes, firsts = [], []
+    for row in rows:
+        assert np.array_equal(row.tokens, tokens)
+        assert np.array_equal(row.memory, before)
+        assert len({*row.places.tolist()}) == len(row.places)
+        assert not np.isin(tokens[row.places], [START, END, PAD]).any()
+        firsts.append(int(row.places[0] == row.places.min()))
+        together = np.split(np.sort(row.places), np.flatnonzero(np.diff(np.sort(row.places)) > 1) + 1)
+        sizes += [len(one) for one in together]
+    share = sum(len(row.places) for row in rows) / (400 * 90)
+    assert share == pytest.approx(1 / 6, abs=0.01)
+    assert {1, 2, 3, 4, 5} <= {*sizes}
+    assert np.mean(np.array(sizes) > 5) < 0.1  # neighbors of two spans
+    assert np.mean(firsts) == pytest.approx(6 / 90, abs=0.04)  # any of them may come first
+    alone = [permuted(tokens, before, 1 / 6, 1, KNOWN, Draws(3, number)) for number in range(50)]
+    assert np.mean([(np.diff(np.sort(row.places)) == 1).mean() for row in alone]) < 0.1
+
+
+def test_the_same_draws_permute_alike_and_of_a_short_text_one_token_is_predicted() -> None:
+    tokens = np.array([*range(5, 45), END, START])
+    one, same, other = (permuted(tokens, tokens, 0.2, 5, KNOWN, Draws(*of)) for of in ((1, 2), (1, 2), (1, 3)))
+    assert np.array_equal(one.places, same.places)
+    assert not np.array_equal(one.places, other.places)
+    for number in range(20):
+        short = permuted(np.array([9, 8, END, START]), tokens, 0.01, 1, KNOWN, Draws(number))
+        assert len(short.places) == 1
+        assert short.places[0] in (0, 1)
+    assert not len(permuted(np.array([END, END, START]), tokens, 0.5, 5, KNOWN, Draws(1)).places)

@@ -26,7 +26,7 @@ def test_an_export_that_the_disk_refuses_leaves_nothing(tmp_path: Path, monkeypa
 
 
 def test_formats_are_the_families_and_other_runtimes(tmp_path: Path) -> None:
-    assert list(formats()) == ["bert", "gpt2", "marian", "roberta", "ct2", "onnx"]
+    assert list(formats()) == ["bert", "gpt2", "marian", "roberta", "xlnet", "ct2", "onnx"]
     with pytest.raises(UnknownName, match="unknown format 'onx'; did you mean 'onnx'"):
         export(models.run(tmp_path / "run"), tmp_path / "out", "onx")
     assert not (tmp_path / "out").exists()

@@ -92,7 +92,7 @@ def test_the_command_ends_with_the_code_of_bad_data(opus: Path, capsys: pytest.C
 def test_a_family_that_is_not_known_is_refused_with_those_that_are(name: Any, opus: Path) -> None:
     change(opus / "config.json", model_type=name)
     line = refused(opus)
-    assert f"{opus / 'config.json'}: expected model_type one of bert, gpt2, marian, roberta, got {name!r:.40}" in line
+    assert f"{opus / 'config.json'}: expected model_type one of bert, gpt2, marian, roberta, xlnet, got {name!r:.40}" in line
 
 
 def test_a_model_can_be_read_without_a_run(opus: Path) -> None:

@@ -48,7 +48,9 @@ def test_the_command_line_opens_it_as_well(opus: Path, tmp_path: Path, capsys: p
 
 def test_unknown_families_are_refused_with_those_that_are_known(opus: Path, tmp_path: Path) -> None:
     change(opus / "config.json", model_type="bart")
-    with pytest.raises(DataError, match=r"config\.json: expected model_type one of bert, gpt2, marian, roberta, got 'bart'"):
+    with pytest.raises(
+        DataError, match=r"config\.json: expected model_type one of bert, gpt2, marian, roberta, xlnet, got 'bart'"
+    ):
         saccade.load(opus)
     with pytest.raises(DataError, match=r"not a run \(it has no config\.toml\)"):
         saccade.load(tmp_path / "nowhere")

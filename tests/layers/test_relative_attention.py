@@ -64,3 +64,16 @@ def test_weights_of_some_rows_and_heads_are_those_of_all() -> None:
 def test_processes_cannot_share_its_heads() -> None:
     with pytest.raises(UsageError, match=r"train\.tensor_parallel: expected attention without relative positions"):
         split(RelativeAttention(WIDTH, HEADS), None, 3)
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_a_long_text_is_pooled_in_blocks_by_the_same_weights(learns: bool) -> None:
+    layer, *_ = given()
+    T = 700
+    x, steps = torch.randn(1, T, WIDTH), torch.arange(T)[:, None] - torch.arange(T) + T - 1
+    relations = Relations(torch.randn(2 * T - 1, WIDTH), steps[None], torch.rand(1, T, T) < 0.5)
+    with torch.set_grad_enabled(learns), looking(layer) as looks:
+        output = layer(x, x, relations, mask=allow(torch.rand(1, 1, T, T) < 0.8))
+    values = layer.value_map(x).view(1, T, HEADS, -1).transpose(1, 2)
+    wanted = layer.output_map((looks[""][0].weights() @ values).transpose(1, 2).flatten(-2))
+    torch.testing.assert_close(output, wanted, atol=1e-4, rtol=1e-4)

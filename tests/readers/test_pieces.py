@@ -112,3 +112,18 @@ def test_one_text_is_no_pair() -> None:
     assert require_one("a") == "a"
     with pytest.raises(DataError, match=r"expected one text, got a pair, 'a \|\|\| b'"):
         require_one(Pair("a", "b"))
+
+
+def test_the_class_token_may_stand_last_in_a_segment_of_its_own() -> None:
+    made = reader(class_last=True, max_length=9)
+    one, other = made.tokenizer.encode_batch(["a red fox", "one bird"])
+    pair = Pair("a red fox", "one bird")
+    column = made.encode(["a red fox", pair, "a red [MASK]"])
+    rows = [[*one, END, START], [*one, END, *other, END, START], [*one[:2], MASK, END, START]]
+    assert [row.ids for row in column.rows] == rows
+    batch = column.batch([0, 1, 2])
+    assert batch.segments.tolist() == [[0] * 4 + [2] + [0] * 3, [0] * 4 + [1] * 3 + [2], [0] * 4 + [2] + [0] * 3]
+    assert (batch.rows.tolist(), batch.places.tolist()) == ([2], [2])
+    assert made.axes(Example(pair))["input"].labels == ["a", "red", "fox", "</s>", "one", "bird", "</s>", "<s>"]
+    assert made.encode([Pair("a red fox " * 3, "one bird")]).rows[0].ids[-1] == START
+    assert len(made.encode([Pair("a red fox " * 3, "one bird")]).rows[0].ids) == 9

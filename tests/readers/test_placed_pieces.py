@@ -21,8 +21,9 @@ def reader(kind: Any, **config: Any) -> Reader:
 
 
 @pytest.mark.parametrize("kind", ["word", "bpe", "char"])
-def test_every_word_has_its_first_token(kind: str) -> None:
-    made = reader(kind)
+@pytest.mark.parametrize("last", [False, True])
+def test_every_word_has_its_first_token(kind: str, last: bool) -> None:
+    made = reader(kind, class_last=last)
     batch = made.encode([TEXT, "red"]).batch([0, 1])
     words = TEXT.split()
     assert batch.counts.tolist() == [len(words), 1]
@@ -31,7 +32,8 @@ def test_every_word_has_its_first_token(kind: str) -> None:
     for place, word in zip(batch.places[:-1].tolist(), words, strict=True):
         first, last = batch.offsets[0, place].tolist()
         assert word.startswith(TEXT[first:last].strip())
-    assert batch.offsets[0, 0].tolist() == [-1, -1]
+    assert (batch.offsets[0, 0].tolist() == [-1, -1]) != last
+    assert batch.offsets.shape[1] == batch.tokens.shape[1]
     assert batch.offsets[1, int(batch.lengths[1]) - 1 :].eq(-1).all()
 
 
@@ -43,9 +45,9 @@ def test_words_that_are_cut_off_and_words_without_a_token_have_none() -> None:
 
 
 @pytest.mark.parametrize("kind", ["word", "bpe", "char"])
-@pytest.mark.parametrize("double", [False, True])
-def test_a_part_of_the_second_text_is_found_by_its_tokens(kind: str, double: bool) -> None:
-    made = reader(kind, double_separator=double, max_length=128)
+@pytest.mark.parametrize(("double", "class_last"), [(False, False), (True, False), (False, True)])
+def test_a_part_of_the_second_text_is_found_by_its_tokens(kind: str, double: bool, class_last: bool) -> None:
+    made = reader(kind, double_separator=double, class_last=class_last, max_length=128)
     pair = Pair("who runs ?", TEXT)
     batch = made.encode([pair]).batch([0])
     for answer in ("foxes", "unaffable hills", "ways .", "Red"):

@@ -443,7 +443,9 @@ def import_(
 def export(
     path: RunPath,
     out: Annotated[Path, Argument(help="A new directory", metavar="DIR")],
-    kind: Annotated[str, Option("--format", help="marian, gpt2, bert, roberta (transformers), ct2 (CTranslate2), onnx.")],
+    kind: Annotated[
+        str, Option("--format", help="marian, gpt2, bert, roberta, xlnet (transformers), ct2 (CTranslate2), onnx.")
+    ],
     which: Which = None,
 ) -> None:
     """Write a run for another runtime: saccade export runs/multi30k-de-en fast --format ct2.

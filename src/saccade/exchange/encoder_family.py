@@ -2,7 +2,7 @@
 configs both ways. A family says what is its own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +20,6 @@ from saccade.errors import DataError, UsageError
 from saccade.exchange import encoder_tokenizers, published
 from saccade.exchange.families import PublishedModel
 from saccade.readers import pieces, placed_pieces
-from saccade.systems import bert
 from saccade.task import Task
 from saccade.trained import TrainedModel
 from saccade.writers import label, masked, span, tags, vector
@@ -71,6 +70,7 @@ Rows = Annotated[int, Strict(), Gt(0), Le(10_000_000)]
 Length = Annotated[int, Strict(), Gt(0), Le(1_000_000)]
 Token = Annotated[int, Strict(), Ge(0)]
 Dropped = Annotated[float, Strict(), Ge(0), Lt(1)]
+Eps = Annotated[float, Gt(0), Lt(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class EncoderConfig:
     attention_probs_dropout_prob: Dropped = 0.1
     max_position_embeddings: Length = 512
     type_vocab_size: Width = 2
-    layer_norm_eps: Annotated[float, Gt(0), Lt(1)] = 1e-12
+    layer_norm_eps: Eps = 1e-12
     id2label: dict[str, str] | None = None
     architectures: list[str] | None = None
 
@@ -106,6 +106,10 @@ class EncoderFamily:
     "Tensors that are stored again under another name: the copy, and what it is a copy of."
     tokenizer: Callable[[Path, int], ImportedTokenizer]
     double_separator: bool = False
+    inner: Mapping[str, str] = field(default_factory=lambda: INNER)
+    "Names inside the encoder, ours and theirs."
+    endings: Mapping[str, str] = field(default_factory=lambda: HEADS)
+    "The end of the class that opens a head, by task."
 
     @property
     def module(self) -> Any:
@@ -118,7 +122,7 @@ class EncoderFamily:
         for ours, part in self.heads.items():
             if name.startswith(ours):
                 theirs.append(part + name.removeprefix(ours))
-        for ours, part in INNER.items():
+        for ours, part in self.inner.items():
             inner = inner.replace(ours, part, 1)
         if inner != name:
             theirs += [self.prefix + inner, inner]
@@ -134,30 +138,36 @@ class EncoderFamily:
         config = self._checked(table, path / published.CONFIG)
         self._require_tied(path / published.PARAMETERS, given)
         tokenizer = self.tokenizer(path, config.vocab_size)
-        first = self.module.Model.first_position(tokenizer.vocabulary)
-        places = config.max_position_embeddings - first
         task = self._task(config, given)
-        most = min(places, encoder_tokenizers.most(path) or places)
-        read = pieces.Config(max_length=most, double_separator=self.double_separator)
+        sizes = self._sizes(config, tokenizer.vocabulary)
+        read = self._read_by(sizes, encoder_tokenizers.most(path))
         reader = (placed_pieces if task in ("tags", "span") else pieces).Reader(read, tokenizer)
-        model = {ours: getattr(config, theirs) for ours, theirs in KEYS.items()}
-        model |= {"max_positions": places, "activation": ACTIVATIONS[config.hidden_act]}
         both = Task(reader, self._writer(path, task, config, reader, given))
-        return PublishedModel(build(self.module.Config, model, "model"), both, {}, task_name=task)
+        return PublishedModel(build(self.module.Config, sizes, "model"), both, {}, task_name=task)
 
-    def _checked(self, table: Mapping[str, Any], path: Path) -> EncoderConfig:
-        """What their config says, if our system can be it."""
-        for key, needed in FIXED.items():
+    def _sizes(self, config: Any, known: Vocabulary) -> dict[str, Any]:
+        """Our sizes of the model."""
+        places = config.max_position_embeddings - self.module.Model.first_position(known)
+        sizes = {ours: getattr(config, theirs) for ours, theirs in KEYS.items()}
+        return sizes | {"max_positions": places, "activation": ACTIVATIONS[config.hidden_act]}
+
+    def _read_by(self, sizes: Mapping[str, Any], most: int | None) -> pieces.Config:
+        """How its texts are read, `most` tokens where a file says so."""
+        places = sizes["max_positions"]
+        return pieces.Config(max_length=min(places, most or places), double_separator=self.double_separator)
+
+    def _require(self, fixed: Mapping[str, Any], table: Mapping[str, Any], path: Path) -> None:
+        """Refuse a config with other values of these keys."""
+        for key, needed in fixed.items():
             if table.get(key, needed) != needed:
                 got = published.short(table[key])
                 raise DataError(f"{path}: expected {key} = {needed!r}, got {got}; only {self.name}'s own kind is read")
+
+    def _checked(self, table: Mapping[str, Any], path: Path) -> Any:
+        """What their config says, if our system can be it."""
+        self._require(FIXED, table, path)
         config = published.fields(EncoderConfig, table, path)
-        if config.hidden_size % config.num_attention_heads:
-            got = f"{config.hidden_size} and {config.num_attention_heads}"
-            raise DataError(f"{path}: expected num_attention_heads to divide hidden_size, got {got}; fix: {published.AGAIN}")
-        if config.hidden_act not in ACTIVATIONS:
-            expected, got = ", ".join(ACTIVATIONS), published.short(config.hidden_act)
-            raise DataError(f"{path}: expected hidden_act one of {expected}, got {got}; no fix is known")
+        require_shape(config, "hidden_size", "num_attention_heads", "hidden_act", path)
         if config.type_vocab_size != self.module.Model.SEGMENTS:
             got = f"{config.type_vocab_size}; only {self.name}'s own kind is read"
             raise DataError(f"{path}: expected type_vocab_size = {self.module.Model.SEGMENTS}, got {got}")
@@ -170,23 +180,28 @@ class EncoderFamily:
             if copy in given and original is not None and not torch.equal(given[copy], original):
                 raise DataError(f"{file}: expected the numbers of {own} in {copy}, got others; no fix is known")
 
-    def _task(self, config: EncoderConfig, given: Mapping[str, Tensor]) -> str:
-        """Which head the tensors have; that of labels and that of tags have one name, and the config tells them apart."""
-        masked_head = self.heads["masked.transform."]
-        if any(name.startswith(masked_head) for name in given):
-            return "masked"
-        if "qa_outputs.weight" in given:
+    def _task(self, config: Any, given: Mapping[str, Tensor]) -> str:
+        """Which head the tensors have; where those of labels and of tags have one name, the config tells them apart."""
+        has = {ours for ours, theirs in self.heads.items() if any(name.startswith(theirs) for name in given)}
+        if any(ours.startswith("masked.") for ours in has):
+            return str(self.module.WRITES)
+        if "span_output." in has:
             return "span"
-        if any(name.startswith("classifier.") for name in given):
-            return "tags" if any(name.endswith(HEADS["tags"]) for name in config.architectures or ()) else "label"
-        return "vector"
+        named = any(name.endswith(HEADS["tags"]) for name in config.architectures or ())
+        if "tag_output." in has and (named or "label_output." not in has):
+            return "tags"
+        return "label" if "label_output." in has else "vector"
 
-    def _writer(self, path: Path, task: str, config: EncoderConfig, reader: Any, given: Mapping[str, Tensor]) -> Any:
+    def _first_writer(self, config: Any, reader: Any, given: Mapping[str, Tensor]) -> Any:
+        """That of the task that it is pre-trained with."""
+        following = self.heads.get("following.", "")
+        has = bool(following) and any(name.startswith(following) for name in given)
+        return masked.Writer(masked.Config(next_sentence=has), reader)
+
+    def _writer(self, path: Path, task: str, config: Any, reader: Any, given: Mapping[str, Tensor]) -> Any:
         match task:
-            case "masked":
-                following = self.heads.get("following.", "")
-                has = bool(following) and any(name.startswith(following) for name in given)
-                return masked.Writer(masked.Config(next_sentence=has), reader)
+            case self.module.WRITES:
+                return self._first_writer(config, reader, given)
             case "span":
                 return span.Writer(span.Config(), reader, some_have_none=False)
             case "label":
@@ -200,23 +215,25 @@ class EncoderFamily:
 
     def write(self, model: TrainedModel, out: Path) -> None:
         """The run as a directory that transformers opens: config, parameters, tokenizer."""
-        settings, tokenizer = model.run.settings, model.task.reader.tokenizer
-        task = settings.task or "masked"
-        ending = HEADS.get(task, "Model")
-        if task == "masked":
-            follows = model.task.writer.config.next_sentence
-            if follows and "following." not in self.heads:
-                raise UsageError(f"format {self.system} needs writer.next_sentence=false, got true; train with that")
-            ending = "ForPreTraining" if follows else "ForMaskedLM"
-        names = getattr(model.task.writer, "names", None)
-        table = self._their_config(settings.model, tokenizer.vocabulary, f"{self.name}{ending}", names)
-        published.write_json(out / published.CONFIG, table)
-        tensors = {
+        task = model.run.settings.task or self.module.WRITES
+        ending = self._masked_ending(model) if task == self.module.WRITES else self.endings.get(task, "Model")
+        published.write_json(out / published.CONFIG, self._their_config(model, f"{self.name}{ending}"))
+        save_file(self._tensors(model, task), out / published.PARAMETERS, metadata={"format": "pt"})
+        encoder_tokenizers.write(model.task.reader, out)
+
+    def _masked_ending(self, model: TrainedModel) -> str:
+        """The end of the class that opens the head of the first task."""
+        follows = model.task.writer.config.next_sentence
+        if follows and "following." not in self.heads:
+            raise UsageError(f"format {self.system} needs writer.next_sentence=false, got true; train with that")
+        return "ForPreTraining" if follows else "ForMaskedLM"
+
+    def _tensors(self, model: TrainedModel, task: str) -> dict[str, Tensor]:
+        """The parameters under their names."""
+        return {
             self._written(name, task): tensor.detach().cpu().contiguous()
             for name, tensor in model.module.state_dict().items()
         }
-        save_file(tensors, out / published.PARAMETERS, metadata={"format": "pt"})
-        encoder_tokenizers.write(model.task.reader, out)
 
     def _written(self, name: str, task: str) -> str:
         """The name that is written: that of the head, or that with the prefix; a model without a head has none."""
@@ -225,30 +242,49 @@ class EncoderFamily:
             names = [one for one in names if one.startswith(self.prefix)]
         return names[0].removeprefix(self.prefix) if task == "vector" else names[0]
 
-    def _their_config(
-        self, config: bert.Config, known: Vocabulary, architecture: str, names: Sequence[str] | None
-    ) -> dict[str, Any]:
+    def _their_config(self, model: TrainedModel, architecture: str) -> dict[str, Any]:
         """Their config for ours."""
-        back = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
-        labels: dict[str, Any] = {}
-        if names is not None:
-            labels = {"id2label": {str(i): name for i, name in enumerate(names)}}
-            labels["label2id"] = {name: i for i, name in enumerate(names)}
+        config, known = model.run.settings.model, model.task.reader.vocabulary
         return {
             "architectures": [architecture],
             "model_type": self.system,
             "vocab_size": known.size,
             **{theirs: getattr(config, ours) for ours, theirs in KEYS.items()},
-            "hidden_act": back[config.activation],
+            "hidden_act": activation_there(config.activation),
             "max_position_embeddings": config.max_positions + self.module.Model.first_position(known),
             "type_vocab_size": self.module.Model.SEGMENTS,
             "pad_token_id": known.pad,
             "bos_token_id": known.start,
             "eos_token_id": known.end,
             **FIXED,
-            **labels,
+            **labels_there(getattr(model.task.writer, "names", None)),
             "torch_dtype": "float32",
         }
+
+
+def require_shape(config: Any, width: str, heads: str, activation: str, path: Path) -> None:
+    """Refuse heads that do not divide the width, and functions that we do not have; by the names of their keys."""
+    if getattr(config, width) % getattr(config, heads):
+        got = f"{getattr(config, width)} and {getattr(config, heads)}"
+        raise DataError(f"{path}: expected {heads} to divide {width}, got {got}; fix: {published.AGAIN}")
+    if getattr(config, activation) not in ACTIVATIONS:
+        expected, got = ", ".join(ACTIVATIONS), published.short(getattr(config, activation))
+        raise DataError(f"{path}: expected {activation} one of {expected}, got {got}; no fix is known")
+
+
+def activation_there(name: str) -> str:
+    """Their name of a function of ours."""
+    return {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}[name]
+
+
+def labels_there(names: Sequence[str] | None) -> dict[str, Any]:
+    """What their config says of labels."""
+    if names is None:
+        return {}
+    return {
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
 
 
 def _rows(given: Mapping[str, Tensor], names: Sequence[str]) -> int:
@@ -256,7 +292,7 @@ def _rows(given: Mapping[str, Tensor], names: Sequence[str]) -> int:
     return next((len(given[name]) for name in names if name in given), 0)
 
 
-def _names(path: Path, config: EncoderConfig, count: int) -> list[str]:
+def _names(path: Path, config: Any, count: int) -> list[str]:
     """The labels by their numbers."""
     known = config.id2label or {}
     names = [known.get(str(number), f"LABEL_{number}") for number in range(count)]

@@ -1,5 +1,5 @@
-"""Tokenizers of published encoders: WordPiece of vocab.txt, byte pairs of vocab.json and merges.txt, or tokenizer.json; and
-what sentence-transformers writes beside them."""
+"""Tokenizers of published encoders: WordPiece of vocab.txt, byte pairs of vocab.json and merges.txt, pieces of spiece.model,
+or tokenizer.json; and what sentence-transformers writes beside them."""
 
 import json
 from collections.abc import Mapping
@@ -12,14 +12,16 @@ from saccade import inputs
 from saccade.data.imported import ImportedTokenizer
 from saccade.data.tokenizers import Backend, LearnedTokenizer, Vocabulary
 from saccade.errors import DataError
-from saccade.exchange import published, tokenizer_files
+from saccade.exchange import published, sentencepiece, tokenizer_files
 from saccade.readers import pieces
 from saccade.writers import vector
 
 TOKENIZER, WORDPIECES, PAIRS, MERGES = "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"
+PIECES = "spiece.model"
 POOLING, MODULES, SENTENCES = "1_Pooling/config.json", "modules.json", "sentence_bert_config.json"
 BERT = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
 ROBERTA = {"cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
+XLNET = {"cls_token": "<cls>", "sep_token": "<sep>", "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
 LONGEST = 1_000_000  # beyond, a model_max_length means that there is none
 
 
@@ -58,6 +60,27 @@ def roberta(path: Path, size: int) -> ImportedTokenizer:
     backend = published.byte_pairs(published.token_ids(path / PAIRS), path / MERGES)
     first = bool(_settings(path).get("add_prefix_space", False))
     backend.pre_tokenizer, backend.decoder = pre_tokenizers.ByteLevel(add_prefix_space=first), decoders.ByteLevel()
+    mask = names["mask_token"]
+    backend.add_special_tokens(
+        [AddedToken(token, special=True, normalized=False, lstrip=token == mask) for token in names.values()]
+    )
+    return _made(path, backend, names, size)
+
+
+def xlnet(path: Path, size: int) -> ImportedTokenizer:
+    """The tokenizer of an XLNet."""
+    names = _named(path, XLNET)
+    if (path / TOKENIZER).exists():
+        return _made(path, published.backend(path / TOKENIZER), names, size)
+    if not (path / PIECES).exists():
+        raise DataError(f"{path}: expected {TOKENIZER} or {PIECES}, got neither; fix: download it, too")
+    backend = sentencepiece.with_ids(path / PIECES)
+    lower = [normalizers.Lowercase()] if _settings(path).get("do_lower_case", False) else []
+    quotes = [normalizers.Replace(marks, '"') for marks in ("``", "''")]
+    own = [] if backend.normalizer is None else [backend.normalizer]
+    backend.normalizer = normalizers.Sequence([*quotes, normalizers.NFKD(), normalizers.StripAccents(), *lower, *own])
+    backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    backend.decoder = decoders.Metaspace()
     mask = names["mask_token"]
     backend.add_special_tokens(
         [AddedToken(token, special=True, normalized=False, lstrip=token == mask) for token in names.values()]
@@ -137,16 +160,18 @@ def write(reader: pieces.Reader, out: Path) -> None:
         spaced = tokenizer.kind != "char"
         backend.add_special_tokens([AddedToken(names[known.mask], special=True, normalized=False, lstrip=spaced)])
     between = f" {end}:1" if reader.config.double_separator else ""
+    first, last = ("", f" {start}:2") if reader.config.class_last else (f"{start} ", "")
     backend.post_processor = processors.TemplateProcessing(
-        single=f"{start} $A {end}",
-        pair=f"{start} $A {end}{between} $B:1 {end}:1",
+        single=f"{first}$A {end}{last}",
+        pair=f"{first}$A {end}{between} $B:1 {end}:1{last}",
         special_tokens=[(start, known.start), (end, known.end)],
     )
     backend.save(str(out / TOKENIZER))
     ids: dict[str, int | None] = {"cls_token": known.start, "sep_token": known.end, "pad_token": known.pad}
     ids |= {"unk_token": known.unknown, "mask_token": known.mask}
     special = {key: names[index] for key, index in ids.items() if index is not None}
+    side = {"padding_side": "left"} if reader.config.class_last else {}
     published.write_json(
         out / tokenizer_files.FILE,
-        {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": reader.config.max_length, **special},
+        {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": reader.config.max_length, **side, **special},
     )

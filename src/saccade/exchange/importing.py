@@ -92,10 +92,11 @@ def _arranged(family: Family, file: Path, wanted: Mapping[str, Tensor], given: M
     for name, tensor in wanted.items():
         theirs = next(candidate for candidate in names[name] if candidate in given)
         layout = layout_of(family.LAYOUTS, name)
+        stored = layout.flat(given[theirs])
         expected = layout.stored_shape(family.tensor_shape(name, tuple(tensor.shape)))
-        if (got := tuple(given[theirs].shape)) != expected:
+        if (got := tuple(stored.shape)) != expected:
             raise DataError(f"{file}: {theirs}: expected {expected}, got {got}; fix: take config.json of it")
-        arranged[name] = layout.taken(given[theirs]).float().reshape(tensor.shape)
+        arranged[name] = layout.taken(stored).float().reshape(tensor.shape)
     return arranged
 
 

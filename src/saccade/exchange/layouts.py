@@ -17,6 +17,8 @@ class TensorLayout:
     "How many are joined."
     transposed: bool = False
     "Whether the file has inputs down and outputs across, as Conv1D of GPT-2's authors."
+    by_head: bool = False
+    "Whether the file has heads and the numbers of each as two dimensions, as XLNet's authors."
 
     def stored_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the tensor in the file, of which a part has `shape`."""
@@ -24,8 +26,12 @@ class TensorLayout:
         return whole[::-1] if self.transposed else whole
 
     def taken(self, stored: Tensor) -> Tensor:
-        """Our part of the tensor in the file."""
+        """Our part of the tensor in the file, which is flat."""
         return (stored.t() if self.transposed else stored).chunk(self.parts)[self.part]
+
+    def flat(self, stored: Tensor) -> Tensor:
+        """The tensor in the file without a dimension of its own for heads."""
+        return stored.flatten(1) if self.by_head and stored.dim() > 2 else stored
 
     def stored(self, parts: Sequence[Tensor]) -> Tensor:
         """The tensor in the file, of all parts in their order."""

@@ -5,7 +5,7 @@ sentencepiece never finds in a text, such as `</s>`, are left out: ids come from
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,15 @@ class PieceModel:
 
 def backend(path: Path) -> Backend:
     """The tokenizer of a file."""
+    return _opened(path, _built)
+
+
+def with_ids(path: Path) -> Backend:
+    """The pieces of a file, each at its place there, and the file's own rules for characters; no more."""
+    return _opened(path, _in_place)
+
+
+def _opened(path: Path, make: Callable[[PieceModel], Backend]) -> Backend:
     try:
         require_regular(path, "download it again")
         model = _model(path.read_bytes())
@@ -49,7 +58,7 @@ def backend(path: Path) -> Backend:
         kind = "spaces as suffixes" if model.suffix else TYPES.get(model.kind, "nothing") if model.pieces else "no pieces"
         raise DataError(f"{path}: expected a unigram model of sentencepiece, got {kind}; only unigram can be imported")
     try:
-        return _built(model)
+        return make(model)
     except Exception as error:  # the library raises plain Exception for whatever it cannot read
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{path}: expected rules and scores of sentencepiece ({reason}); fix: download it again") from None
@@ -68,6 +77,14 @@ def _built(model: PieceModel) -> Backend:
     built.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", SPACE)])
     spaces = decoders.Metaspace(replacement=SPACE, prepend_scheme="always" if model.prefix else "never")
     built.decoder = decoders.Sequence([decoders.ByteFallback(), spaces])
+    return built
+
+
+def _in_place(model: PieceModel) -> Backend:
+    unknown = next(place for place, (_, _, kind) in enumerate(model.pieces) if kind == UNKNOWN)
+    built = Backend(models.Unigram([(piece, score) for piece, score, _ in model.pieces], unknown, False))
+    if model.characters:
+        built.normalizer = normalizers.Precompiled(model.characters)
     return built
 
 

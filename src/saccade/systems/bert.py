@@ -190,7 +190,8 @@ class Model(Labeler):
             return tagged
         if self.span_output is not None:
             ends: Tensor = self.span_output(states)
-            return ends.masked_fill(~self._possible(input)[..., None], -torch.inf)
+            none = self.class_states(ends, input)[:, None]
+            return torch.cat((none, ends[:, 1:]), 1).masked_fill(~self._possible(input)[..., None], -torch.inf)
         return self._words(self._hidden(states, input))
 
     def _hidden(self, states: Float[Tensor, "B K D"], input: PiecesInput) -> Float[Tensor, "N D"]:
@@ -207,7 +208,8 @@ class Model(Labeler):
         return F.linear(hidden, self.encoder.embedding.weight, self.masked.bias)
 
     def _possible(self, input: PiecesInput) -> Tensor:
-        """Where an answer may begin or end: in the second text, or, if there is none, at the first token of all."""
+        """Where an answer may begin or end: in the second text, or, if there is none, at the first place, which stands for
+        the class token."""
         inside = (input.segments == 1) & (input.tokens != self.end)
         start = torch.arange(input.tokens.shape[1], device=input.tokens.device) == 0
         return inside | start
