@@ -33,7 +33,7 @@ KERNELS = {
     "pool_loops": ("pool_forward", "pool_backward"),
     "product_loops": ("product", "pack", "round_rows"),
     "skip_gram_loops": ("skip_gram",),
-    "softmax_loops": ("log_softmax", "cross_entropy"),
+    "softmax_loops": ("log_totals", "cross_entropy"),
     "sparse_loops": ("gather_rows",),
 }
 

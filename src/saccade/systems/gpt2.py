@@ -23,7 +23,7 @@ from saccade.data.tensors import Batch, TextInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UnknownName, UsageError
 from saccade.layers.cache import Past
-from saccade.layers.cross_entropy import linear_cross_entropy, live_rows, log_probabilities
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.multihead import MultiHeadAttention
@@ -216,9 +216,9 @@ class Model(System):
         """The last position through all layers."""
         x, seen, _ = state.layers.step(x, past)
         W = tokens.shape[1]
-        log_probs = log_probabilities(state.layers.logits(self.norm(x[:, -W:]), self.embedding))
+        logits = state.layers.logits(self.norm(x[:, -W:]), self.embedding)
         following = State(torch.cat((state.tokens, tokens), -1), past, state.layers)
-        return Step(log_probs, following, lambda: self._looks(seen, W, following.tokens.shape[-1]))
+        return Step(logits, following, lambda: self._looks(seen, W, following.tokens.shape[-1]), normalized=False)
 
     def _looks(self, seen: Sequence[Weights], W: int, total: int) -> list[StepLook]:
         """Where the newest token looked in each layer; tokens that left the context have no weight."""

@@ -25,7 +25,7 @@ from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
 from saccade.layers.cache import KeyValues, Past
 from saccade.layers.convolution import Convolution
-from saccade.layers.cross_entropy import linear_cross_entropy, live_rows, log_probabilities
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.linear import Linear
@@ -273,9 +273,9 @@ class Model(System):
         past = state.past.with_steps(state.layers.used)
         x = self._embedded(self.target_embedding, tokens.view(B * W, 1), state.past.steps).view(B, W, -1)
         x, written, read = state.layers.step(x, past, state.memory.layers)
-        log_probs = log_probabilities(state.layers.logits(self.decoder_norm(x), self.output))
+        logits = state.layers.logits(self.decoder_norm(x), self.output)
         following = State(state.memory, past, state.layers)
-        return Step(log_probs, following, partial(_looks, written, read))
+        return Step(logits, following, partial(_looks, written, read), normalized=False)
 
     def reading(self, input: TextInput) -> Sequence[BatchLook]:
         """Where each token of the input looked while it was read, in each layer."""

@@ -7,13 +7,14 @@ pools of keys and values. Rows of x are residual streams; what a sublayer adds w
 import numpy as np
 from numba.np.numpy_support import carray
 
-from saccade.kernels.loops.activation_loops import NONE, exponential
+from saccade.kernels.loops.activation_loops import NONE
 from saccade.kernels.loops.additive_loops import _FAST, _ZERO
 from saccade.kernels.loops.cell_loops import _EXACT
 from saccade.kernels.loops.jit import copy, kernel, part, share_out
 from saccade.kernels.loops.product_loops import BYTES, FLOATS, product_task, product_tasks, round_row
 from saccade.kernels.loops.register_tiles import to_floats, to_shorts
 from saccade.kernels.loops.rounded_tiles import GROUP
+from saccade.kernels.loops.softmax_loops import exponential
 from saccade.kernels.loops.vector_rows import add_scaled, dot_product
 
 # Where in a row of the table the six numbers of a weight begin, the two of each norm, and the addresses of pools.
