@@ -1,9 +1,10 @@
-"""Translating with a Transformer of the paper's base size: sentences per second beside Hugging Face Marian and CTranslate2.
+"""Translating with Transformers of two sizes: sentences per second beside Hugging Face Marian and CTranslate2.
 
 python benchmarks/translate.py            some minutes
 python benchmarks/translate.py --quick    at most a minute: 64 of the 256 sentences
 
-The same random weights for all: 6 + 6 layers, width 512, 8 heads, hidden 2048, 32,000 tokens. 256 sentences of 11 to 19
+The same random weights for all, 32,000 tokens: 6 + 6 layers, width 512, 8 heads, hidden 2048 (base, the paper's), and our
+default, 128 wide (small). 256 sentences of 11 to 19
 tokens, sorted by length, in batches of 64; the end is forbidden, so that everyone writes exactly 20 tokens. Needs the
 extra `bench`: transformers and ctranslate2; a peer that is not installed is left out, and said to be.
 """
@@ -11,6 +12,7 @@ extra `bench`: transformers and ctranslate2; a peer that is not installed is lef
 import cProfile
 import functools
 import importlib.util
+import itertools
 import pstats
 import statistics
 import tempfile
@@ -31,7 +33,8 @@ from saccade.search import search
 from saccade.systems.transformer import Config, Model
 
 VOCABULARY, BATCH, WRITTEN = learned_layout(32_000), 64, 20
-CONFIG = Config(final_norm="none", positions="sinusoidal_halves", output_bias="learned")
+BASE = {"hidden_size": 512, "num_heads": 8, "intermediate_size": 2048, "encoder_layers": 6, "decoder_layers": 6}
+SIZES: dict[str, dict[str, Any]] = {"base": BASE, "small": {}}
 PEERS = {"hf": "transformers", "ct2": "ctranslate2", "ct2 int8": "ctranslate2"}
 Translate = Callable[[], list[list[int]]]
 
@@ -43,10 +46,15 @@ def sentences(count: int) -> list[list[int]]:
     return [torch.randint(END + 2, VOCABULARY.size, (length,)).tolist() for length in lengths]
 
 
-def model() -> Model:
+def config_of(size: str) -> Config:
+    """As Marian's models are."""
+    return Config(**SIZES[size], norm="post", final_norm="none", positions="sinusoidal_halves", output_bias="learned")
+
+
+def model(size: str) -> Model:
     """The weights of all; nobody ever ends a text."""
     torch.manual_seed(0)
-    made = Model(CONFIG, VOCABULARY, VOCABULARY).eval()
+    made = Model(config_of(size), VOCABULARY, VOCABULARY).eval()
     with torch.no_grad():
         made.output.bias[[PAD, START, END]] = -1e9
     return made
@@ -56,9 +64,9 @@ def batches(sources: list[list[int]]) -> list[list[list[int]]]:
     return [sources[first : first + BATCH] for first in range(0, len(sources), BATCH)]
 
 
-def ours(sources: list[list[int]], beam: int, precision: Any) -> Translate:
+def ours(size: str, sources: list[list[int]], beam: int, precision: Any) -> Translate:
     """Our search."""
-    made, context = model(), copy_context()
+    made, context = model(size), copy_context()
     context.run(at_rest(precision).__enter__)  # the weights are laid out once, as for a whole file
     method: Any = "greedy" if beam == 1 else "beam"
     config = SearchConfig(method=method, beam=beam, max_length=WRITTEN)
@@ -76,22 +84,24 @@ def ours(sources: list[list[int]], beam: int, precision: Any) -> Translate:
     return lambda: context.run(translate)
 
 
-def marian() -> Any:
+def marian(size: str) -> Any:
     """The same model in Hugging Face's form."""
     import transformers
 
     transformers.logging.set_verbosity_error()
-    made = transformers.MarianMTModel(transformers.MarianConfig(**their_config(CONFIG, VOCABULARY, VOCABULARY, 512)))
-    given = their_tensors(model())
+    made = transformers.MarianMTModel(
+        transformers.MarianConfig(**their_config(config_of(size), VOCABULARY, VOCABULARY, 512))
+    )
+    given = their_tensors(model(size))
     sides = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
     missing = made.load_state_dict({**given, **dict.fromkeys(sides, given["model.shared.weight"])}, strict=False)
     assert not missing.unexpected_keys, missing
     return made.eval()
 
 
-def hugging_face(sources: list[list[int]], beam: int) -> Translate:
+def hugging_face(size: str, sources: list[list[int]], beam: int) -> Translate:
     """Their generate."""
-    made = marian()
+    made = marian(size)
 
     def translate() -> list[list[int]]:
         texts = []
@@ -112,11 +122,11 @@ def hugging_face(sources: list[list[int]], beam: int) -> Translate:
     return translate
 
 
-def ctranslate(sources: list[list[int]], beam: int, precision: str, threads: int) -> Translate:
+def ctranslate(size: str, sources: list[list[int]], beam: int, precision: str, threads: int) -> Translate:
     """Their Translator; every token is named by its number."""
     import ctranslate2
 
-    spec, names = specification(model(), VOCABULARY, 64), [str(number) for number in range(VOCABULARY.size)]
+    spec, names = specification(model(size), VOCABULARY, 64), [str(number) for number in range(VOCABULARY.size)]
     spec.register_source_vocabulary(names)
     spec.register_target_vocabulary(names)
     spec.config.bos_token = spec.config.decoder_start_token = names[START]
@@ -137,31 +147,31 @@ def ctranslate(sources: list[list[int]], beam: int, precision: str, threads: int
     return translate
 
 
-def build(count: int, beam: int, threads: int, names: Sequence[str]) -> dict[str, Callable[[], object]]:
+def build(size: str, count: int, beam: int, threads: int, names: Sequence[str]) -> dict[str, Callable[[], object]]:
     """The named ones."""
     sources = sentences(count)
     makers: dict[str, Callable[[], Translate]] = {
-        "ours": lambda: ours(sources, beam, "float32"),
-        "ours int8": lambda: ours(sources, beam, "int8"),
-        "hf": lambda: hugging_face(sources, beam),
-        "ct2": lambda: ctranslate(sources, beam, "float32", threads),
-        "ct2 int8": lambda: ctranslate(sources, beam, "int8", threads),
+        "ours": lambda: ours(size, sources, beam, "float32"),
+        "ours int8": lambda: ours(size, sources, beam, "int8"),
+        "hf": lambda: hugging_face(size, sources, beam),
+        "ct2": lambda: ctranslate(size, sources, beam, "float32", threads),
+        "ct2 int8": lambda: ctranslate(size, sources, beam, "int8", threads),
     }
     return {name: makers[name]() for name in names}
 
 
-def agreement(beam: int, threads: int, names: Sequence[str]) -> None:
+def agreement(size: str, beam: int, threads: int, names: Sequence[str]) -> None:
     """How many of the tokens are those of our float32 search; nobody may write another number of them."""
-    texts = {name: torch.tensor(run()) for name, run in build(BATCH, beam, threads, ("ours", *names)).items()}
+    texts = {name: torch.tensor(run()) for name, run in build(size, BATCH, beam, threads, ("ours", *names)).items()}
     for name in names:
         assert texts[name].shape == (BATCH, WRITTEN), f"{name} wrote {tuple(texts[name].shape)}"
         same = float((texts[name] == texts["ours"]).float().mean())
         print(f"{'':38} {name}: {same:.1%} of the tokens as ours in float32", flush=True)
 
 
-def where_the_time_goes(beam: int, precision: Any) -> None:
+def where_the_time_goes(size: str, beam: int, precision: Any) -> None:
     """The shares of products, attention and softmax in our time; the rest is norms, sums, candidates and Python."""
-    run = ours(sentences(BATCH), beam, precision)
+    run = ours(size, sentences(BATCH), beam, precision)
     run()
     profile = cProfile.Profile()
     profile.enable()
@@ -170,18 +180,20 @@ def where_the_time_goes(beam: int, precision: Any) -> None:
     stats: Any = pstats.Stats(profile)
     spent = {key[2].removesuffix("_threads"): value[2] for key, value in stats.stats.items()}
     parts = {
+        "layers": ("layer_steps",),
         "products": ("product", "round_rows"),
         "attention": ("beams_forward",),
-        "softmax": ("log_softmax",),
+        "softmax": ("log_totals",),
     }
     shares = {name: sum(spent.get(one, 0.0) for one in given) / stats.total_tt for name, given in parts.items()}
     told = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
     print(f"{'':38} {precision}: {told}, the rest {1 - sum(shares.values()):.0%}", flush=True)
 
 
-def work(sources: list[list[int]], beam: int) -> float:
+def work(size: str, sources: list[list[int]], beam: int) -> float:
     """Billions of operations in products: the reader, and keys and values of it, once; the writer for every token."""
-    width, hidden, layers = CONFIG.hidden_size, CONFIG.intermediate_size, CONFIG.encoder_layers
+    config = config_of(size)
+    width, hidden, layers = config.hidden_size, config.intermediate_size, config.encoder_layers
     network = 2 * width * hidden
     read = layers * (6 * width**2 + network)
     written = layers * (6 * width**2 + network) + width * VOCABULARY.size
@@ -195,21 +207,21 @@ def main() -> None:
     peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
     for name in PEERS.keys() - set(peers):
         print(f"{name} is left out: {PEERS[name]} is not installed")
-    for beam in (1, 5):
-        case = "greedy" if beam == 1 else f"beam {beam}"
-        made = functools.partial(build, count, beam, options.threads)
+    for size, beam in itertools.product(SIZES, (1, 5)):
+        case = f"{size} greedy" if beam == 1 else f"{size} beam {beam}"
+        made = functools.partial(build, size, count, beam, options.threads)
         times = apart(made, peers, ("ours", "ours int8"), rounds, options.threads)
         plain = [name for name in times if not name.endswith("int8")]
         report.case(case, {name: times[name] for name in plain})
         report.case(f"{case} int8", {name: times[name] for name in times if name.endswith("int8")}, "ours int8")
         for name, taken in times.items():
             middle = statistics.median(taken)
-            rate = f"{work(sentences(count), beam) / middle:.0f} GFLOP/s of products in all its time"
+            rate = f"{work(size, sentences(count), beam) / middle:.0f} GFLOP/s of products in all its time"
             print(f"{'':38} {name}: {count / middle:.1f} sentences per second, {rate}", flush=True)
         if not options.quick:
-            agreement(beam, options.threads, [*peers, "ours int8"])
+            agreement(size, beam, options.threads, [*peers, "ours int8"])
             for precision in ("float32", "int8"):
-                where_the_time_goes(beam, precision)
+                where_the_time_goes(size, beam, precision)
     report.close(options.json)
 
 

@@ -19,7 +19,6 @@ from saccade.kernels.packed_weights import (
     times,
 )
 from saccade.kernels.runtime import kernels_on
-from saccade.kernels.softmax import log_softmax_
 
 MAKERS = [laid_out, rounded, rounded_in_groups]
 SHAPES = [
@@ -82,7 +81,7 @@ def steps_of(weight: Tensor, make: Callable[..., PackedWeight]) -> Tensor:
     """What the rounded weights stand for, in plain torch."""
     if make is rounded:
         whole, scales = byte_steps(weight)
-        return whole * scales[:, None]
+        return torch.mul(whole, scales[:, None])
     whole, scales = nibble_steps(weight)
     steps: Tensor = (whole.unflatten(1, (scales.shape[1], -1)) * scales[..., None]).flatten(1)
     return steps[:, : weight.shape[1]]
@@ -165,29 +164,3 @@ def test_what_is_not_a_number_stays_in_its_row(make: Callable[[Tensor, Tensor], 
     found = times(x, make(weight, bias), "relu")
     assert found[4].isnan().all()
     assert found[[0, 1, 2, 3, 5, 6, 7, 8]].isfinite().all()
-
-
-@pytest.mark.parametrize("size", [1, 5, 1024, 1025, 5003])
-def test_log_softmax(size: int) -> None:
-    logits = 10 * torch.randn(3, 7, size)
-    logits[0, 0, 0] = -1e9
-    wanted = torch.log_softmax(logits.double(), -1)
-    assert torch.allclose(log_softmax_(logits.clone()).double(), wanted, rtol=1e-6, atol=1e-5)
-
-
-@pytest.mark.parametrize("wrong", [math.nan, math.inf])
-def test_log_softmax_tells_what_is_not_a_number(wrong: float) -> None:
-    logits = torch.randn(3, 50)
-    logits[1, 20] = wrong
-    found = log_softmax_(logits)
-    assert found[1].isnan().all()
-    assert found[[0, 2]].isfinite().all()
-
-
-def test_log_softmax_knows_what_cannot_be() -> None:
-    logits = torch.randn(2, 50)
-    logits[0, 20] = -math.inf
-    wanted = torch.log_softmax(logits, -1)
-    found = log_softmax_(logits.clone())
-    assert found[0, 20] == -math.inf
-    assert torch.allclose(found[1], wanted[1], atol=1e-5)

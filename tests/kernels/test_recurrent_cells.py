@@ -198,7 +198,6 @@ from saccade.kernels.edge_attention import pool_edges
 from saccade.kernels.heads import pool_heads
 from saccade.kernels.edge_lists import Graph
 from saccade.kernels.packed_weights import laid_out, rounded, times
-from saccade.kernels.softmax import log_softmax_
 from saccade.kernels.sparse_products import sparse_times
 from saccade.layers.cross_entropy import linear_cross_entropy
 
@@ -244,7 +243,6 @@ for N, I, O in ((1, 5, 7), (23, 64, 33)):
     x, weight, bias = torch.randn(N, I), torch.randn(O, I), torch.randn(O)
     tell(f"panels-{O}", times(x, laid_out(weight, bias)), [])
     tell(f"bytes-{O}", times(x, rounded(weight, bias)), [])
-    tell(f"log-softmax-{O}", log_softmax_(torch.randn(N, 50 * O)), [])
 for T, D in ((3, 16), (21, 32)):
     given = leaves((2, 3, T, D), (2, 3, T, D), (2, 3, T, D))
     tell(f"heads-{T}", pool_heads(*given, 0.2, causal=T > 3, dropout=0.2), given)

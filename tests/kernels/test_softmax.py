@@ -1,5 +1,7 @@
 """The cross-entropy kernel equals its definition and torch's, and never hides a number that is not finite."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from saccade.errors import ShapeError
-from saccade.kernels.softmax import cross_entropy_, cross_entropy_definition
+from saccade.kernels.softmax import cross_entropy_, cross_entropy_definition, log_totals
 
 
 @given(st.integers(1, 40), st.sampled_from([1, 2, 15, 700]), st.sampled_from([0.1, 3.0, 40.0]), st.sampled_from([0.0, 0.1]))
@@ -60,3 +62,25 @@ def test_targets_outside_are_refused_and_nothing_is_written(wrong: int) -> None:
 def test_as_many_targets_as_rows_and_as_wide_a_bias(targets: int, classes: int) -> None:
     with pytest.raises(ShapeError, match=r"expected .* got"):
         cross_entropy_(torch.zeros(3, 5), torch.zeros(classes), torch.zeros(targets, dtype=torch.long), 0.0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 1024, 1025, 5003])
+@pytest.mark.parametrize("spread", [0.1, 10.0, 1000.0])
+def test_log_totals(size: int, spread: float) -> None:
+    logits = spread * torch.randn(3, 7, size)
+    logits[0, 0, 0], logits[1, 1, 0] = -1e9, -math.inf
+    wanted = torch.logsumexp(logits.double(), -1)
+    found, kept = log_totals(logits).double(), wanted.isfinite()
+    torch.testing.assert_close(found[kept], wanted[kept], rtol=1e-6, atol=2e-6)
+    assert kept.sum() >= 20
+    assert not found[~kept].isfinite().any()
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+@pytest.mark.parametrize("place", [0, 20, 1500])
+def test_log_totals_tell_what_is_not_a_number(wrong: float, place: int) -> None:
+    logits = torch.randn(3, 2000)
+    logits[1, place] = wrong
+    found = log_totals(logits)
+    assert not found[1].isfinite()
+    torch.testing.assert_close(found[[0, 2]], torch.logsumexp(logits[[0, 2]], -1))

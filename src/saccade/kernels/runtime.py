@@ -29,10 +29,11 @@ KERNELS = {
     "edge_loops": ("graph_forward", "graph_backward"),
     "flow_loops": ("layer_flows",),
     "head_loops": ("heads_forward", "heads_backward"),
+    "layer_loops": ("layer_steps",),
     "pool_loops": ("pool_forward", "pool_backward"),
     "product_loops": ("product", "pack", "round_rows"),
     "skip_gram_loops": ("skip_gram",),
-    "softmax_loops": ("log_softmax", "cross_entropy"),
+    "softmax_loops": ("log_totals", "cross_entropy"),
     "sparse_loops": ("gather_rows",),
 }
 

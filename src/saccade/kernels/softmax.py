@@ -41,12 +41,13 @@ def _check(target: Tensor, shape: torch.Size) -> None:
             raise ShapeError(f"targets: expected 0 … {size - 1}, got {low if low < 0 else high}")
 
 
-def log_softmax_(logits: Float[Tensor, "... V"]) -> Float[Tensor, "... V"]:
-    """log softmax over the last dimension, in place where a kernel takes it. Not differentiable."""
+def log_totals(logits: Float[Tensor, "... V"]) -> Float[Tensor, "..."]:
+    """log Σ exp over the last dimension: what is to be taken from logits to make log-probabilities of them."""
     if not kernels_on(logits) or logits.requires_grad or not logits.is_contiguous() or 0 in logits.shape:
-        return torch.log_softmax(logits, -1)
-    run("log_softmax", logits.detach().flatten(0, -2).numpy())
-    return logits
+        return torch.logsumexp(logits, -1)
+    levels = logits.new_empty(logits.shape[:-1])
+    run("log_totals", logits.detach().flatten(0, -2).numpy(), levels.flatten().numpy())
+    return levels
 
 
 def cross_entropy_definition(logits: Tensor, bias: Tensor, target: Tensor, smoothing: float) -> Tensor:

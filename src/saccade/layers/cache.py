@@ -26,13 +26,17 @@ class Pool:
 
     def append(self, rows: Float[Tensor, "N D"]) -> None:
         """Add these behind what is there."""
+        self.extend(rows)
+        self.rows[self.used - len(rows) :] = rows
+
+    def extend(self, rows: Float[Tensor, "N D"]) -> None:
+        """Room for rows like these behind what is there; somebody else fills it."""
         end = self.used + len(rows)
         if self._room is None or len(self._room) < end:
             room = rows.new_empty(max(256, 2 * end), rows.shape[1])
             if self._room is not None:
                 room[: self.used] = self._room[: self.used]
             self._room = room
-        self._room[self.used : end] = rows
         self.used = end
 
     @property

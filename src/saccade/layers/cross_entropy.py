@@ -16,17 +16,12 @@ from saccade.errors import ShapeError
 from saccade.kernels.function import applied, differentiable_by, keep
 from saccade.kernels.products import product
 from saccade.kernels.runtime import traced
-from saccade.kernels.softmax import cross_entropy_, log_softmax_
+from saccade.kernels.softmax import cross_entropy_
 
 # Numbers of one block of logits, 32 MB of float32: enough rows for a fast matrix product.
 BLOCK_NUMBERS = 1 << 23
 # A target that counts nothing, as in torch.
 IGNORED = -100
-
-
-def log_probabilities(logits: Float[Tensor, "... V"]) -> Float[Tensor, "... V"]:
-    """log softmax over the vocabulary, for a step of a search: in place where no gradient is wanted."""
-    return log_softmax_(logits)
 
 
 def live_rows(

@@ -1,7 +1,7 @@
 """Linear maps that know when their weights are at rest, and multiply faster then.
 
 Inside `at_rest()` nobody changes a weight. What is multiplied there has its weights laid out once, for all products of the
-block; on request they are rounded to 8 bits. Outside, and where gradients are wanted, a map is `torch.nn.Linear`.
+block; on request they are rounded to 8 or 4 bits. Outside, and where gradients are wanted, a map is `torch.nn.Linear`.
 """
 
 from collections.abc import Sequence
@@ -13,58 +13,75 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.kernels.packed_weights import PackedWeight, laid_out, panels_on, rounded, times
+from saccade.kernels.packed_weights import PackedWeight, laid_out, panels_on, rounded, rounded_in_groups, times
 from saccade.kernels.runtime import traced
 
-Precision = Literal["float32", "int8"]
+Precision = Literal["float32", "int8", "int4"]
+MAKERS = {"float32": laid_out, "int8": rounded, "int4": rounded_in_groups}
+Map = nn.Linear | nn.Embedding
 
 
-class _Store:
+class WeightStore:
     """Packed weights of maps that were asked for, and the maps themselves, so that nobody takes their place."""
 
-    def __init__(self, precision: Precision) -> None:
-        self.make = laid_out if precision == "float32" else rounded
-        self.kept: dict[tuple[int, ...], tuple[PackedWeight, Sequence[nn.Linear]]] = {}
+    def __init__(self, precision: Precision = "float32") -> None:
+        self.precision = precision
+        self.kept: dict[tuple[int, ...], tuple[PackedWeight, Sequence[Map]]] = {}
 
-    def of(self, maps: Sequence[nn.Linear]) -> PackedWeight:
+    def of(self, maps: Sequence[Map], *, finest: bool = False) -> PackedWeight:
+        """The panels of several maps of one tensor; the finest are not rounded further than to 8 bits."""
         key = tuple(id(layer.weight) for layer in maps)
         if key not in self.kept:
-            self.kept[key] = (self.make(*joined(maps)), maps)
+            make = MAKERS["int8" if finest and self.precision == "int4" else self.precision]
+            self.kept[key] = (make(*joined(maps)), maps)
         return self.kept[key][0]
 
 
-_store: ContextVar[_Store | None] = ContextVar("weights at rest", default=None)
+_store: ContextVar[WeightStore | None] = ContextVar("weights at rest", default=None)
 
 
 class at_rest:  # noqa: N801 (read as a word of the language: with at_rest():)
     """For this block no weight changes; a block inside another one goes on with what is laid out, in its precision."""
 
-    def __init__(self, precision: Precision = "float32") -> None:
+    def __init__(self, precision: Precision = "float32", store: WeightStore | None = None) -> None:
         self.precision: Precision = precision
+        self.store = store
 
     def __enter__(self) -> None:
-        self._token = _store.set(_store.get() or _Store(self.precision))
+        self._token = _store.set(self.store or _store.get() or WeightStore(self.precision))
 
     def __exit__(self, *_: object) -> None:
         _store.reset(self._token)
 
 
-def joined(maps: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
+def store_at_rest() -> WeightStore:
+    """What is laid out in this block, or, outside of any, room for a search of its own."""
+    return _store.get() or WeightStore()
+
+
+def joined(maps: Sequence[Map]) -> tuple[Tensor, Tensor | None]:
     """The weight and the bias of several maps of one tensor as one map."""
+    biases = [getattr(layer, "bias", None) for layer in maps]
     if len(maps) == 1:
-        return maps[0].weight, maps[0].bias
-    bias = None if maps[0].bias is None else torch.cat([layer.bias for layer in maps])
+        return maps[0].weight, biases[0]
+    bias = None if biases[0] is None else torch.cat(biases)  # type: ignore[arg-type]
     return torch.cat([layer.weight for layer in maps]), bias
 
 
-def resting(maps: Sequence[nn.Linear], x: Tensor) -> PackedWeight | None:
+def resting(maps: Sequence[Map], x: Tensor, *, finest: bool = False) -> PackedWeight | None:
     """The panels of these maps of x, if weights are at rest and no gradient is wanted."""
     if traced() or torch.is_grad_enabled():  # first: torch cannot trace a context variable
         return None
     store = _store.get()
     if store is None or not panels_on(x) or maps[0].weight.dtype != x.dtype:
         return None
-    return store.of(maps)
+    return store.of(maps, finest=finest)
+
+
+def logits(x: Float[Tensor, "... D"], output: Map) -> Float[Tensor, "... V"]:
+    """The output layer: a map to the vocabulary, or its tokens' vectors. Never rounded to 4 bits, which costs most here."""
+    panels = resting((output,), x, finest=True)
+    return F.linear(x, *joined((output,))) if panels is None else times(x, panels)
 
 
 class Linear(nn.Linear):

@@ -113,7 +113,11 @@ class MultiHeadAttention(nn.Module):
         scale = score.scale(query[..., : query.shape[-1] // self.heads])
         context = pool_beams(query.flatten(0, 1), kept.key, kept.value, kept.places.flatten(0, 1), counts, self.heads, scale)
         output: Tensor = self.output_map(context).view(query.shape)
-        return StepOutput(output, lambda: self._weights(self._attended(query, kept, mask)))
+        return StepOutput(output, lambda: self.weights_at(query, kept))
+
+    def weights_at(self, query: Float[Tensor, "B W D"], kept: KeyValues) -> Float[Tensor, "B W H T"]:
+        """Where projected queries look in what is kept."""
+        return self._weights(self._attended(query, kept, None))
 
     def _attended(self, query: Tensor, kept: KeyValues, mask: Mask | None) -> Attended:
         """The same through the operator: queries (B, M, H, W / M, D), keys (B, M, H, T, D)."""

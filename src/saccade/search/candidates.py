@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from saccade.search.protocol import NEVER
+
 VECTOR = 64
-NEVER = float("-inf")
 
 
 @dataclass(frozen=True)

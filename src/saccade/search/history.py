@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from saccade.search.candidates import NEVER, Candidates
+from saccade.search.candidates import Candidates
 from saccade.search.hypothesis import Hypothesis, HypothesisLook, divisor
-from saccade.search.protocol import StepLook
+from saccade.search.protocol import NEVER, StepLook
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from saccade.errors import SaccadeError, ShapeError
-from saccade.search.candidates import NEVER, Candidates, Choose, writable
+from saccade.search.candidates import Candidates, Choose, writable
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import divisor
-from saccade.search.protocol import State, Step, Writer, read
+from saccade.search.protocol import NEVER, State, Step, Writer, read
 from saccade.search.search_config import Config
 
 
@@ -40,8 +40,11 @@ def walk(
     tokens, state = prompts[:, -1:], read(writer, prompts[:, :-1], _started(writer, memory, inputs))
     for number in range(config.max_length):
         step = _stepped(writer, tokens, state, max(end, *banned, 0))
-        candidates = choose(active, totals, *writable(step.log_probs, banned))
-        _refuse_nan(active, totals, candidates, step.log_probs, banned, number)
+        # A penalty on repetition is on log-probabilities; all else is the same for logits that were not normalized.
+        own = step.logits if config.repetition_penalty == 1 else step.log_probs
+        before = totals if own is not step.logits else step.before(totals)
+        candidates = choose(active, before, *writable(own, banned))
+        _refuse_nan(active, before, candidates, own, banned, number)
         ended = candidates.tokens == end
         endings.add(active, candidates.only(ended), number)
         going = candidates.only(~ended).first(width)
@@ -56,8 +59,8 @@ def walk(
         if len(stay) == 0:
             return
         going = going.of(stay)
-        state = _selected(step.state, stay, going.parents, step.log_probs)
-        active, totals, tokens = active[stay], going.totals, going.tokens.to(step.log_probs.device)
+        state = _selected(step.state, stay, going.parents, step.logits)
+        active, totals, tokens = active[stay], going.totals, going.tokens.to(step.logits.device)
 
 
 def _started(writer: Writer, memory: Any, inputs: Tensor | None) -> Any:
@@ -67,7 +70,7 @@ def _started(writer: Writer, memory: Any, inputs: Tensor | None) -> Any:
 
 def _stepped(writer: Writer, tokens: Tensor, state: Any, largest: int) -> Step:
     step = writer.step(tokens, state)
-    shape = tuple(step.log_probs.shape)
+    shape = tuple(step.logits.shape)
     if len(shape) != 3 or shape[:2] != tuple(tokens.shape) or shape[2] <= largest:
         expected = f"({tokens.shape[0]}, {tokens.shape[1]}, vocabulary of {largest + 1} or more)"
         raise ShapeError(f"log_probs of a step: expected {expected}, got {shape}")

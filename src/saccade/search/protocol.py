@@ -8,9 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from saccade.errors import UsageError
+from saccade.kernels.softmax import log_totals
+
+NEVER = float("-inf")
 
 # What a look is at: the input that was read, or the tokens before the one that is written, the start token first.
 Keys = Literal["input", "written"]
@@ -42,11 +46,27 @@ class State(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """What one step gives: log-probabilities (B, W, V), the next state, and a way to see where it looked."""
+    """What one step gives: logits (B, W, V), the next state, and a way to see where it looked.
 
-    log_probs: Tensor
+    Logits that are `normalized` are log-probabilities. The others need not become that: a search takes from its totals what
+    they all are too large by.
+    """
+
+    logits: Tensor
     state: Any
     glance: Glance
+    normalized: bool = True
+
+    @property
+    def log_probs(self) -> Tensor:
+        """Log-probabilities (B, W, V)."""
+        return self.logits if self.normalized else self.logits.log_softmax(-1)
+
+    def before(self, totals: Tensor) -> Tensor:
+        """The totals (B, W) on the CPU, to which logits are added; what has probability 0 keeps it."""
+        if self.normalized:
+            return totals
+        return torch.where(totals == NEVER, totals, totals - log_totals(self.logits).cpu().double())
 
 
 class Writer(Protocol):

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from saccade.search.candidates import NEVER, Candidates, Choose, best
+from saccade.search.candidates import Candidates, Choose, best
+from saccade.search.protocol import NEVER
 from saccade.search.search_config import Config
 
 LARGEST = 2**64

@@ -26,9 +26,10 @@ from saccade.layers.cache import Past
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
-from saccade.layers.multihead import MultiHeadAttention, StepOutput
+from saccade.layers.multihead import MultiHeadAttention
 from saccade.layers.position_embeddings import Learned
 from saccade.layers.transformer_blocks import EncoderLayer, SelfAttention
+from saccade.layers.writing_layers import Weights, WritingLayers
 from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import BatchLook, Output, System, cosine
 
@@ -100,7 +101,7 @@ class State:
 
     tokens: Int[Tensor, "B W T"]
     past: Past
-    layers: tuple[Any, ...]
+    layers: WritingLayers
 
     def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
         """These inputs, and of each these hypotheses."""
@@ -186,13 +187,13 @@ class Model(System):
         """Nothing written yet, for so many inputs."""
         device = self.embedding.weight.device
         none = torch.zeros(inputs, 1, 0, dtype=torch.long, device=device)
-        return State(none, Past.none(inputs, device), tuple(layer.mixer.start() for layer in self._blocks()))
+        return State(none, Past.none(inputs, device), WritingLayers(self._blocks()))
 
     def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
         """One more token for every hypothesis. A full context goes on with its later half."""
         if state.past.steps == self.context_length:
             state = self._renewed(state)
-        past = state.past.with_steps(state.layers[0].used)
+        past = state.past.with_steps(state.layers.used)
         x = self._embedded(tokens.flatten()[:, None], state.past.steps).view(*tokens.shape, -1)
         return self._advanced(x, tokens[..., None], past, state)
 
@@ -200,29 +201,27 @@ class Model(System):
         """A prompt at once; of one that is longer than the context, the last tokens."""
         kept = tokens[:, -self.context_length :]
         state = State(tokens[:, None, : tokens.shape[1] - kept.shape[1]], state.past, state.layers)
-        past = state.past.with_steps(state.layers[0].used, kept.shape[1])
+        past = state.past.with_steps(state.layers.used, kept.shape[1])
         return self._advanced(self._embedded(kept, 0), kept[:, None], past, state)
 
     def _renewed(self, state: State) -> State:
         """The same hypotheses with the later half of their tokens, read anew: each counts as an input of its own."""
         B, W, _ = state.tokens.shape
         kept = state.tokens[..., -(self.context_length // 2 or 1) :].flatten(0, 1)
-        read: State = self.prefill(kept, self.start(B * W)).state
+        fresh = State(kept[:, None, :0], Past.none(B * W, kept.device), state.layers.fresh())
+        read: State = self.prefill(kept, fresh).state
         return State(state.tokens, Past(read.past.places.view(B, W, -1)), read.layers)
 
     def _advanced(self, x: Float[Tensor, "B _ D"], tokens: Int[Tensor, "B W _"], past: Past, state: State) -> Step:
         """The last position through all layers."""
-        seen: list[StepOutput] = []
-        for layer, cache in zip(self._blocks(), state.layers, strict=True):
-            seen.append(layer.step(x, past, cache))
-            x = seen[-1].output
+        x, seen, _ = state.layers.step(x, past)
         W = tokens.shape[1]
-        log_probs = F.linear(self.norm(x[:, -W:]), self.embedding.weight).log_softmax(-1)
+        logits = state.layers.logits(self.norm(x[:, -W:]), self.embedding)
         following = State(torch.cat((state.tokens, tokens), -1), past, state.layers)
-        return Step(log_probs, following, lambda: self._looks(seen, W, following.tokens.shape[-1]))
+        return Step(logits, following, lambda: self._looks(seen, W, following.tokens.shape[-1]), normalized=False)
 
-    def _looks(self, seen: Sequence[StepOutput], W: int, total: int) -> list[StepLook]:
+    def _looks(self, seen: Sequence[Weights], W: int, total: int) -> list[StepLook]:
         """Where the newest token looked in each layer; tokens that left the context have no weight."""
-        weights = [step.weights()[:, -W:] for step in seen]
+        weights = [weights()[:, -W:] for weights in seen]
         padded = [F.pad(one, (total - one.shape[-1], 0)) for one in weights]
         return [StepLook(f"self-attention, layer {number}", "written", one) for number, one in enumerate(padded, 1)]

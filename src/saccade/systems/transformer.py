@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -24,14 +25,15 @@ from saccade.data.tokenizers import Vocabulary
 from saccade.errors import UsageError
 from saccade.layers.cache import KeyValues, Past
 from saccade.layers.convolution import Convolution
-from saccade.layers.cross_entropy import linear_cross_entropy, live_rows, log_probabilities
+from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
 from saccade.layers.feed_forward import FeedForward
 from saccade.layers.linear import Linear
-from saccade.layers.multihead import MultiHeadAttention, StepOutput
+from saccade.layers.multihead import MultiHeadAttention
 from saccade.layers.position_embeddings import make_positions
 from saccade.layers.transformer_blocks import DecoderLayer, EncoderLayer, Mixer, SelfAttention
-from saccade.search.protocol import Keys, Step, StepLook
+from saccade.layers.writing_layers import Weights, WritingLayers
+from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import PAIRS, BatchLook, Output, System
 
 READS, WRITES = "text", "text"
@@ -139,7 +141,7 @@ class State:
 
     memory: Memory
     past: Past
-    layers: tuple[Any, ...]
+    layers: WritingLayers
 
     def select(self, inputs: Tensor, hypotheses: Tensor) -> "State":
         """These inputs, and of each these hypotheses."""
@@ -263,23 +265,17 @@ class Model(System):
         """Nothing written yet."""
         places = memory.layers[0].places
         past = Past.none(len(places), places.device)
-        return State(memory, past, tuple(layer.mixer.start() for layer in self._writers()))
+        return State(memory, past, WritingLayers(self._writers()))
 
     def step(self, tokens: Int[Tensor, "B W"], state: State) -> Step:
         """One more token for every hypothesis."""
         B, W = tokens.shape
-        past = state.past.with_steps(state.layers[0].used)
+        past = state.past.with_steps(state.layers.used)
         x = self._embedded(self.target_embedding, tokens.view(B * W, 1), state.past.steps).view(B, W, -1)
-        seen: list[tuple[str, Keys, StepOutput]] = []
-        for number, (layer, pools, kept) in enumerate(
-            zip(self._writers(), state.layers, state.memory.layers, strict=True), 1
-        ):
-            x, written, read = layer.step(x, past, pools, kept)
-            seen.append((f"cross-attention, layer {number}", "input", read))
-            seen.append((f"decoder self-attention, layer {number}", "written", written))
-        log_probs = log_probabilities(self.output(self.decoder_norm(x)))
+        x, written, read = state.layers.step(x, past, state.memory.layers)
+        logits = state.layers.logits(self.decoder_norm(x), self.output)
         following = State(state.memory, past, state.layers)
-        return Step(log_probs, following, lambda: [StepLook(name, keys, look.weights()) for name, keys, look in seen])
+        return Step(logits, following, partial(_looks, written, read), normalized=False)
 
     def reading(self, input: TextInput) -> Sequence[BatchLook]:
         """Where each token of the input looked while it was read, in each layer."""
@@ -289,6 +285,14 @@ class Model(System):
             BatchLook(f"encoder self-attention, layer {number}", "input", "input", look[0].weights())
             for number, look in enumerate(looks.values(), 1)
         ]
+
+
+def _looks(written: Sequence[Weights], read: Sequence[Weights]) -> list[StepLook]:
+    looks = []
+    for number, (own, other) in enumerate(zip(written, read, strict=True), 1):
+        looks.append(StepLook(f"cross-attention, layer {number}", "input", other()))
+        looks.append(StepLook(f"decoder self-attention, layer {number}", "written", own()))
+    return looks
 
 
 def _embedding(known: Vocabulary, width: int) -> nn.Embedding:

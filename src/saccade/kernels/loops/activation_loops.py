@@ -9,24 +9,13 @@ import numpy as np
 
 from saccade.kernels.loops.additive_loops import _ZERO
 from saccade.kernels.loops.cell_loops import _EXACT
-from saccade.kernels.loops.jit import inlined, part
-from saccade.kernels.loops.register_tiles import as_float
-from saccade.kernels.loops.softmax_loops import _C1, _C2, _C3, _C4, _C5, _C6, _C7, _HALF, _LOG2E, _LOWEST, _ONE
+from saccade.kernels.loops.jit import part
+from saccade.kernels.loops.softmax_loops import _HALF, _ONE, exponential
 
 NONE, RELU, GELU, GELU_TANH, SWISH = range(5)
 _A1, _A2, _A3, _A4, _A5 = (np.float32(c) for c in (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429))
 _P, _ROOT_HALF = np.float32(0.3275911), np.float32(math.sqrt(0.5))
-_TWICE, _CUBIC, _HIGHEST = np.float32(2 * math.sqrt(2 / math.pi)), np.float32(0.044715), np.float32(87)
-
-
-@inlined(fastmath=_EXACT, error_model="numpy")
-def exponential(x):
-    """e^x for -87 ≤ x ≤ 87, and at these beyond them."""
-    t = min(max(x, _LOWEST), _HIGHEST) * _LOG2E
-    n = np.floor(t + _HALF)
-    f = t - n
-    power = ((((((_C7 * f + _C6) * f + _C5) * f + _C4) * f + _C3) * f + _C2) * f + _C1) * f + _ONE
-    return power * as_float((np.int32(n) + np.int32(127)) << np.int32(23))
+_TWICE, _CUBIC = np.float32(2 * math.sqrt(2 / math.pi)), np.float32(0.044715)
 
 
 @part(fastmath=_EXACT, error_model="numpy")

@@ -8,16 +8,29 @@ import math
 
 import numpy as np
 
-from saccade.kernels.loops.additive_loops import _ZERO
+from saccade.kernels.loops.additive_loops import _FAST, _ZERO
 from saccade.kernels.loops.cell_loops import _EXACT
-from saccade.kernels.loops.jit import copy, kernel, part, share_out
+from saccade.kernels.loops.jit import copy, inlined, kernel, part, share_out
+from saccade.kernels.loops.register_tiles import as_float
 
 _LOWEST, _LOG2E, _HALF = np.float32(-87.0), np.float32(math.log2(math.e)), np.float32(0.5)
 _ONE = np.float32(1)
 _BLOCK = 1024
+_LEAST, _SIGN, _NO_SIGN, _INFINITE = np.int32(-(2**31)), np.int32(31), np.int32(2**31 - 1), np.int32(0x7F800000)
+_BOTTOM, _HIGHEST = np.float32(-3.0e38), np.float32(87.0)
 _LOG_ROWS, _CROSS_ROWS = 4, 16  # of a task
 # 2^f = Σ (f ln 2)^k / k!, cut after the seventh power: 5e-9 on |f| ≤ ½.
 _C1, _C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(math.log(2) ** k / math.factorial(k)) for k in range(1, 8))
+
+
+@inlined(fastmath=_EXACT, error_model="numpy")
+def exponential(x):
+    """e^x for -87 ≤ x ≤ 87, and what it is there beyond them."""
+    t = min(max(x, _LOWEST), _HIGHEST) * _LOG2E
+    n = np.floor(t + _HALF)
+    f = t - n
+    power = ((((((_C7 * f + _C6) * f + _C5) * f + _C4) * f + _C3) * f + _C2) * f + _C1) * f + _ONE
+    return power * as_float((np.int32(n) + np.int32(127)) << np.int32(23))
 
 
 @part(error_model="numpy")
@@ -50,12 +63,15 @@ def _shift(row, bias):
     return bad
 
 
-@part(fastmath=_EXACT, error_model="numpy")
+@part
 def _largest(row):
-    top = row[0]
-    for j in range(row.size):
-        top = max(top, row[j])
-    return top
+    """As whole numbers: the bits of a float, all but the sign turned over in negative ones, are in its order. Numba makes
+    vector instructions of that, and none of the largest of floats."""
+    bits = row.view(np.int32)
+    top = _LEAST
+    for j in range(bits.size):
+        top = max(top, np.int32(bits[j] ^ np.int32(np.int32(bits[j] >> _SIGN) & _NO_SIGN)))
+    return as_float(np.int32(top ^ np.int32(np.int32(top >> _SIGN) & _NO_SIGN)))
 
 
 @part(fastmath=_EXACT, error_model="numpy")
@@ -100,43 +116,50 @@ def _cross_row(n, logits, bias, target, smoothing, bits, losses):
     row[wanted] -= _ONE - smoothing
 
 
-@part(error_model="numpy")
+@part
 def _not_numbers(row):
-    bad = 0
-    for j in range(row.size):
-        bad += row[j] != row[j]
+    bits = row.view(np.int32)
+    bad = np.int32(0)
+    for j in range(bits.size):
+        bad |= np.int32(np.int32(bits[j] & _NO_SIGN) > _INFINITE)
     return bad
 
 
-@part(error_model="numpy")
-def _log_row(row, powers, bits):
-    """log softmax of a row in its place, a block at a time, so that what is between stays in the first-level cache."""
-    top = _largest(row)
-    if _not_numbers(row) or top - top != _ZERO:
-        row[:] = np.nan
-        return
+@part(fastmath=_FAST, error_model="numpy")
+def _exponents(row, top):
     total = _ZERO
-    for first in range(0, row.size, _BLOCK):
-        there = row[first : first + _BLOCK]
-        here = powers[: there.size]
-        copy(there, here)
-        _powers(here, top, bits[: there.size])
-        _join(here, bits[: there.size].view(np.float32))
-        total += _sum(here, bits[: there.size].view(np.float32))
-    _scale(row, _ONE, top + np.float32(math.log(total)))
+    for j in range(row.size):
+        total += exponential(row[j] - top)
+    return total
 
 
 @part(error_model="numpy")
-def _log_rows(task, logits):
-    powers, bits = np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.int32)
+def _level(row):
+    """log Σ exp of a row, a block at a time: what was summed under a smaller top is brought under the new one."""
+    top, total, bad = _BOTTOM, _ZERO, np.int32(0)
+    for first in range(0, row.size, _BLOCK):
+        here = row[first : first + _BLOCK]
+        bad |= _not_numbers(here)
+        highest = _largest(here)
+        if highest > top:
+            total *= np.float32(math.exp(top - highest))
+            top = highest
+        total += _exponents(here, top)
+    if bad or top - top != _ZERO or top == _BOTTOM:
+        return np.float32(np.nan)
+    return top + np.float32(math.log(total))
+
+
+@part(error_model="numpy")
+def _levels(task, logits, levels):
     for n in range(task * _LOG_ROWS, min(task * _LOG_ROWS + _LOG_ROWS, logits.shape[0])):
-        _log_row(logits[n], powers, bits)
+        levels[n] = _level(logits[n])
 
 
 @kernel
-def log_softmax(team, logits):
-    """log softmax of each row, in its place."""
-    share_out(_log_rows, (logits.shape[0] + _LOG_ROWS - 1) // _LOG_ROWS, team, (logits,))
+def log_totals(team, logits, levels):
+    """log Σ exp of each row."""
+    share_out(_levels, (logits.shape[0] + _LOG_ROWS - 1) // _LOG_ROWS, team, (logits, levels))
 
 
 @part(error_model="numpy")
