@@ -53,8 +53,10 @@ def test_it_is_torchs_in_value_and_gradients(N: int, D: int, V: int, smoothing: 
         check(made(N, D, V, torch.float64), smoothing, 1e-10, pull=-2.5)
 
 
-def test_large_enough_for_many_real_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by", ["torch", "oneDNN"])
+def test_large_enough_for_many_real_blocks(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cross_entropy, "BLOCK_NUMBERS", 1 << 14)
+    monkeypatch.setattr(cross_entropy, "wide", lambda x, weight: by == "oneDNN" and x.dtype == torch.float32)
     check(made(700, 24, 513), 0.1)
 
 

@@ -20,6 +20,7 @@ from saccade.attention.live import live
 from saccade.attention.score import Prepared
 from saccade.kernels import pooling_on, recurrent_cells
 from saccade.kernels.decoder_steps import DecoderWeights, decode
+from saccade.kernels.wide_products import linear
 from saccade.layers.recurrent import Stack, cell_named, reset
 from saccade.layers.repeated_linear import RepeatedLinear
 
@@ -174,7 +175,7 @@ class LastStateDecoder(AttentiveDecoder):
         return DecoderState(annotations, start[:, None, None])
 
     def forward(self, words: Float[Tensor, "T B E"], annotations: Annotations, start: Float[Tensor, "B S"]) -> Decoded:
-        gates = F.linear(words, self.word_weight, self.word_bias)
+        gates = linear(words, self.word_weight, self.word_bias)
         if self._has_kernel(annotations, start):
             return self._all_steps(gates, annotations, start)
         return self._loop(gates, annotations, start)
@@ -336,7 +337,7 @@ class NewStateDecoder(AttentiveDecoder):
             [each.map for each in inputs], [each.map for each in carries], None if ask is None else ask.map, combine.map
         )
         outputs, contexts = [], []
-        for number, gates in enumerate(F.linear(words, word_weight, layers[0].input_bias).unbind()):
+        for number, gates in enumerate(linear(words, word_weight, layers[0].input_bias).unbind()):
             output, attended = self._advance(output, gates, states, maps, annotations, number, window)
             outputs.append(output)
             contexts.append(attended.context.squeeze(1))

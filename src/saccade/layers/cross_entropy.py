@@ -17,6 +17,7 @@ from saccade.kernels.function import applied, differentiable_by, keep
 from saccade.kernels.products import product
 from saccade.kernels.runtime import traced
 from saccade.kernels.softmax import cross_entropy_
+from saccade.kernels.wide_products import times, wide
 
 # Numbers of one block of logits, 32 MB of float32: enough rows for a fast matrix product.
 BLOCK_NUMBERS = 1 << 23
@@ -97,25 +98,38 @@ def cross_entropy_definition(
     return F.cross_entropy(logits, target, reduction="sum", label_smoothing=smoothing, ignore_index=ignore_index)
 
 
+def _add_gradients(
+    grads: tuple[Tensor, Tensor, Tensor], block: slice, pull: Tensor, given: Tensor, weight: Tensor, *, quick: bool
+) -> None:
+    """Of these rows, into those of all: of the hidden vectors, the weight and the bias."""
+    if quick:
+        grads[0][block] = times(pull, weight.t())
+        own = times(pull.t(), given.t())
+        grads[1].add_(own) if block.start else grads[1].copy_(own)
+    else:
+        product(pull, weight, out=grads[0][block])
+        torch.addmm(grads[1], pull.t(), given, beta=float(block.start > 0), out=grads[1])
+    grads[2].add_(pull.sum(0))
+
+
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float, wanted: bool
     ) -> Tensor:
         rows = max(1, min(len(hidden), BLOCK_NUMBERS // len(weight)))
-        buffer = hidden.new_empty(rows, len(weight))
+        quick = wide(hidden[:rows], weight)
+        buffer = hidden.new_empty(0 if quick else rows, len(weight))
         grads = (torch.empty_like(hidden), torch.empty_like(weight), torch.zeros_like(bias)) if wanted else None
         total = hidden.new_zeros((), dtype=torch.float64)
         for first in range(0, len(hidden), rows):
             block = slice(first, first + rows)
             given = hidden[block]
-            logits = product(given, weight.t(), out=buffer[: len(given)])
+            logits = times(given, weight) if quick else product(given, weight.t(), out=buffer[: len(given)])
             total += cross_entropy_(logits, bias, target[block], smoothing).sum(dtype=torch.float64)
             if grads is not None:
                 pull = logits  # what they have become
-                product(pull, weight, out=grads[0][block])
-                torch.addmm(grads[1], pull.t(), given, beta=float(first > 0), out=grads[1])
-                grads[2].add_(pull.sum(0))
+                _add_gradients(grads, block, pull, given, weight, quick=quick)
         ctx.grads = grads if len(hidden) or grads is None else tuple(grad.zero_() for grad in grads)
         keep(ctx, (hidden, weight, bias, target, smoothing, wanted))
         return total.to(hidden.dtype)

@@ -11,10 +11,10 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from saccade.kernels.packed_weights import PackedWeight, laid_out, panels_on, rounded, rounded_in_groups, times
 from saccade.kernels.runtime import traced
+from saccade.kernels.wide_products import linear
 
 Precision = Literal["float32", "int8", "int4"]
 MAKERS = {"float32": laid_out, "int8": rounded, "int4": rounded_in_groups}
@@ -92,4 +92,4 @@ class Linear(nn.Linear):
 
     def forward(self, x: Float[Tensor, "... I"]) -> Float[Tensor, "... N"]:
         panels = resting((self,), x)
-        return F.linear(x, self.weight, self.bias) if panels is None else times(x, panels)
+        return linear(x, self.weight, self.bias) if panels is None else times(x, panels)

@@ -7,7 +7,6 @@ from typing import ClassVar, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from saccade.attention import Attended, Mask, Normalizer, ScaledDot, Score, Softmax, attend, lengths, make_normalizer
 from saccade.attention.masks import Causal
@@ -17,6 +16,7 @@ from saccade.attention.scores import as_score
 from saccade.errors import ShapeError
 from saccade.kernels.beams import beams_on, pool_beams
 from saccade.kernels.packed_weights import times
+from saccade.kernels.wide_products import linear
 from saccade.layers.cache import KeyValueCache, KeyValues, Past
 from saccade.layers.linear import Linear, joined, resting
 
@@ -149,7 +149,7 @@ class MultiHeadAttention(nn.Module):
         if panels := resting(maps, maps[0].weight.detach()):
             return lambda vectors: times(vectors, panels).chunk(len(maps), -1)
         weight, bias = joined(maps)
-        return lambda vectors: project(lambda x: F.linear(x, weight, bias), vectors).chunk(len(maps), -1)
+        return lambda vectors: project(lambda x: linear(x, weight, bias), vectors).chunk(len(maps), -1)
 
     def _look(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None) -> Tensor:
         attended = attend(

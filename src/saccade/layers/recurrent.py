@@ -9,6 +9,7 @@ from saccade.attention.operator import check_dropout
 from saccade.errors import UnknownName
 from saccade.kernels import recurrent_cells
 from saccade.kernels.recurrent_cells import CELLS, RecurrentCell, sequence
+from saccade.kernels.wide_products import linear
 
 
 def cell_named(name: str) -> RecurrentCell:
@@ -36,7 +37,7 @@ class Recurrent(nn.Module):
         reset(self.input_weight, self.state_weight, hidden)
 
     def forward(self, x: Float[Tensor, "T B _"], live: Bool[Tensor, "T B"]) -> Float[Tensor, "T B _"]:
-        gates = F.linear(x, self.input_weight, self.input_bias)
+        gates = linear(x, self.input_weight, self.input_bias)
         start = x.new_zeros(x.shape[1], self.cell.parts * self.hidden)
         return sequence(self.cell, gates, start, self.state_weight, self.state_bias, live, backward=self.backwards)
 
@@ -107,7 +108,7 @@ class Stack(nn.Module):
     ) -> tuple[Float[Tensor, "T B _"], Float[Tensor, "B L S"]]:
         ends = []
         for index, (layer, first) in enumerate(zip(self.recurrent(), start.unbind(1), strict=True)):
-            gates = F.linear(self.dropout(x) if index else x, layer.input_weight, layer.input_bias)
+            gates = linear(self.dropout(x) if index else x, layer.input_weight, layer.input_bias)
             states = sequence(self.cell, gates, first, layer.state_weight, layer.state_bias, live)
             ends.append(states[-1])  # where a row was not live it kept its state: this is that of its last word
             x = states[..., : self.hidden]
