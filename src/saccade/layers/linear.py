@@ -81,7 +81,7 @@ def resting(maps: Sequence[Map], x: Tensor, *, finest: bool = False) -> PackedWe
 def logits(x: Float[Tensor, "... D"], output: Map) -> Float[Tensor, "... V"]:
     """The output layer: a map to the vocabulary, or its tokens' vectors. Never rounded to 4 bits, which costs most here."""
     panels = resting((output,), x, finest=True)
-    return F.linear(x, *joined((output,))) if panels is None else times(x, panels)
+    return linear(x, *joined((output,))) if panels is None else times(x, panels)
 
 
 class Linear(nn.Linear):
