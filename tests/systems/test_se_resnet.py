@@ -9,7 +9,7 @@ from torch import Tensor
 from saccade.data.tensors import Batch, LabelTarget, PictureInput
 from saccade.errors import UsageError
 from saccade.layers.squeeze_excitation import SqueezeExcitation
-from saccade.systems.se_resnet import Config, Model, strayed
+from saccade.systems.se_resnet import Config, Model
 
 from .looks import weights_of
 from .samples import gradients
@@ -87,24 +87,6 @@ def test_the_plain_network_differs_in_the_gates_alone() -> None:
     extra = sum(2 * c * (c // 2) + c // 2 + c for c in (6, 6, 12, 12))
     count = {made: sum(parameter.numel() for parameter in made.parameters()) for made in (gated, plain)}
     assert count[gated] - count[plain] == extra
-
-
-def test_training_pictures_are_mirrored_and_shifted() -> None:
-    x = torch.arange(2 * 3 * 5 * 4.0).view(2, 3, 5, 4)
-    assert torch.equal(strayed(x, 0.0, 0), x)
-    assert torch.equal(strayed(x, 1.0, 0), x.flip(-1))
-    many = x[:1].expand(256, 3, 5, 4)
-    torch.manual_seed(0)
-    one, two = strayed(many, 0.5, 1), strayed(many, 0.5, 1)
-    assert not torch.equal(one, two)
-    torch.manual_seed(0)
-    assert torch.equal(strayed(many, 0.5, 1), one)
-    mirrored = [x[0], x[0].flip(-1)]
-    padded = [torch.nn.functional.pad(image, (1, 1, 1, 1), mode="replicate") for image in mirrored]
-    windows = [image[:, row : row + 5, column : column + 4] for image in padded for row in range(3) for column in range(3)]
-    found = [[place for place, window in enumerate(windows) if torch.equal(picture, window)] for picture in one]
-    assert all(found)
-    assert {places[0] for places in found} == set(range(18))
 
 
 def test_a_picture_that_is_too_small_is_refused() -> None:

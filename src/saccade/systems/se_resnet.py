@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -17,6 +16,7 @@ from torch.nn import functional as F
 from saccade.config import Count, Positive, Share
 from saccade.data.tensors import PictureInput
 from saccade.errors import UsageError
+from saccade.layers.picture_grid import convolution, shifted
 from saccade.layers.squeeze_excitation import SqueezeExcitation
 from saccade.systems.system import BatchLook, Labeler, Recorded, cosine
 
@@ -64,12 +64,12 @@ class Block(nn.Module):
 
     def __init__(self, config: Config, before: int, channels: int, stride: int) -> None:
         super().__init__()
-        self.first = _convolution(before, channels, stride)
-        self.second = _convolution(channels, channels)
+        self.first = convolution(before, channels, stride=stride)
+        self.second = convolution(channels, channels)
         self.excitation = SqueezeExcitation(channels, config.reduction) if config.excitation == "se" else None
         self.stride = stride
         same = before == channels and stride == 1
-        self.around = None if same else _convolution(before, channels, size=1)
+        self.around = None if same else convolution(before, channels, size=1)
 
     def forward(self, x: Float[Tensor, "B C height width"]) -> Float[Tensor, "B _ _ _"]:
         residual = self.second(F.relu(self.first(x)))
@@ -89,7 +89,7 @@ class Model(Labeler):
         self.config = config
         widths = [config.channels * 2**stage for stage in range(config.num_stages)]
         first = max(1, config.channels // config.stride)  # before the picture is halved a channel costs most
-        self.stem = _convolution(channels, first)
+        self.stem = convolution(channels, first)
         self.stages = nn.ModuleList(
             nn.Sequential(
                 *(
@@ -102,7 +102,7 @@ class Model(Labeler):
         self.output = nn.Linear(widths[-1], labels)
 
     def logits(self, input: PictureInput) -> Float[Tensor, "B labels"]:
-        x = strayed(input.pixels, self.config.flip, self.config.max_shift) if self.training else input.pixels
+        x = shifted(input.pixels, self.config.max_shift, self.config.flip) if self.training else input.pixels
         x = F.relu(self.stem(x))
         for stage in self.stages:
             x = stage(x)
@@ -115,31 +115,10 @@ class Model(Labeler):
         return [BatchLook(name, "output", f"{gates.shape[-1]} channels", gates) for name, gates in gates_of.items()]
 
 
-def strayed(x: Float[Tensor, "B C height width"], flip: float, shift: int) -> Float[Tensor, "B C height width"]:
-    """Each picture perhaps mirrored, and shifted by a few pixels; what comes in at an edge repeats it."""
-    count, (height, width) = len(x), x.shape[2:]
-    # Drawn on the CPU, so that every device shifts alike.
-    down, right = torch.randint(-shift, shift + 1, (2, count, 1)).to(x.device)
-    mirrored = torch.rand(count, 1).to(x.device) < flip
-    places = torch.arange(max(height, width, count), device=x.device)
-    rows = (places[:height] + down).clamp(0, height - 1)
-    columns = torch.where(mirrored, places[:width].flip(0), places[:width])
-    columns = (columns + right).clamp(0, width - 1)
-    pixels = x.permute(0, 2, 3, 1)  # in the order in which they lie in memory
-    return pixels[places[:count, None, None], rows[:, :, None], columns[:, None]].permute(0, 3, 1, 2)
-
-
 def _block(name: str) -> str:
     """The name of a block as people count: `stages.0.1.excitation` is stage 1 block 2."""
     _, stage, block, _ = name.split(".")
     return f"stage {int(stage) + 1} block {int(block) + 1}"
-
-
-def _convolution(before: int, channels: int, stride: int = 1, size: int = 3) -> nn.Sequential:
-    """A convolution, and its output standardized over the batch."""
-    convolution = nn.Conv2d(before, channels, size, stride, size // 2, bias=False)
-    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
-    return nn.Sequential(convolution, nn.BatchNorm2d(channels))
 
 
 def _check(config: Config, height: int, width: int) -> None:

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from saccade.attention import attend, make_normalizer, make_score
 from saccade.attention.live import live
 from saccade.config import Amount, Count, Positive, Share
 from saccade.data.tensors import Batch, PictureInput
 from saccade.data.tokenizers import Vocabulary
-from saccade.errors import UsageError
 from saccade.layers.attentive_decoder import Annotations, DecoderState, LastStateDecoder, query_map_for
 from saccade.layers.cross_entropy import linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
+from saccade.layers.picture_grid import PictureGrid
 from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import Output, System, cosine
 
@@ -57,42 +56,6 @@ class Config:
     "Training images are shifted by at most this number of pixels in each direction."
 
 
-class ResidualBlock(nn.Module):
-    """Two 3 × 3 convolutions with batch normalization, and a connection around them.
-
-    Shapes: (B, C, H, W) -> (B, channels, H / stride, W / stride)
-    """
-
-    def __init__(self, before: int, channels: int, stride: int) -> None:
-        super().__init__()
-        self.first, self.second = convolution(before, channels, 3, stride), convolution(channels, channels, 3)
-        self.around = convolution(before, channels, 1)
-        self.stride = stride
-
-    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B _ _ _"]:
-        # A 1 × 1 convolution with a stride is one without, of fewer pixels.
-        around = self.around(x[:, :, :: self.stride, :: self.stride])
-        return F.relu(self.second(F.relu(self.first(x))) + around)
-
-
-def convolution(before: int, channels: int, size: int, stride: int = 1) -> nn.Sequential:
-    """A convolution and batch normalization."""
-    layer = nn.Conv2d(before, channels, size, stride, size // 2, bias=False)
-    nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-    return nn.Sequential(layer, nn.BatchNorm2d(channels))
-
-
-def shifted(images: Float[Tensor, "B C H W"], most: int) -> Float[Tensor, "B C H W"]:
-    """Each image shifted at random; the edge is repeated."""
-    B, _, H, W = images.shape
-    device = images.device
-    down, right = torch.randint(-most, most + 1, (2, B, 1)).to(device)  # drawn alike on every device
-    rows = (torch.arange(H, device=device) + down).clamp(0, H - 1)
-    columns = (torch.arange(W, device=device) + right).clamp(0, W - 1)
-    samples = torch.arange(B, device=device)[:, None, None]
-    return images.permute(0, 2, 3, 1)[samples, rows[:, :, None], columns[:, None]].permute(0, 3, 1, 2)
-
-
 @dataclass(frozen=True)
 class Memory:
     """The grid of features, and the LSTM's first state."""
@@ -106,16 +69,9 @@ class Model(System):
 
     def __init__(self, config: Config, channels: int, height: int, width: int, target: Vocabulary) -> None:
         super().__init__()
-        least = 2**config.num_stages
-        if min(height, width) < least:
-            raise UsageError(f"num_stages: expected images of at least {least} × {least} pixels, got {height} × {width}")
         self.config = config
-        widths = [config.channels * 2**stage for stage in range(config.num_stages)]
-        strides = [2] * (config.num_stages - 1) + [1]
-        features, hidden, embedding = widths[-1], config.hidden_size, config.embedding_size
-        self.stem = convolution(channels, config.channels // 2, 3)
-        before = [config.channels // 2, *widths]
-        self.stages = nn.Sequential(*map(ResidualBlock, before, widths, strides))
+        self.grid_reader = PictureGrid(channels, height, width, config.channels, config.num_stages, config.max_shift)
+        features, hidden, embedding = self.grid_reader.features, config.hidden_size, config.embedding_size
         self.start_map = nn.Linear(features, 2 * hidden)
         self.embedding = nn.Embedding(target.size, embedding)
         score = make_score(config.score, query_width=hidden, key_width=features, keys=height * width)
@@ -128,13 +84,11 @@ class Model(System):
         self.context_map = nn.Linear(features, embedding, bias=False)
         self.output = nn.Linear(embedding, target.size)
         self.dropout = Dropout(config.dropout)
-        self.grid = (_halved(height, config.num_stages - 1), _halved(width, config.num_stages - 1))
+        self.grid = self.grid_reader.grid
 
     def read(self, input: PictureInput) -> Memory:
         """The feature vector of each cell, row by row, and the first state from their mean (section 3.1.2)."""
-        pixels = shifted(input.pixels, self.config.max_shift) if self.training else input.pixels
-        grid = self.stages(F.relu(self.stem(pixels)))
-        features = self.dropout(grid.flatten(2).transpose(1, 2).contiguous())
+        features = self.dropout(self.grid_reader(input.pixels))
         start = torch.tanh(self.start_map(features.mean(1)))
         return Memory(Annotations(self.decoder.score.prepare(features), features, None), start)
 
@@ -179,10 +133,3 @@ class Model(System):
         decoded = self.decoder.step(words, state)
         log_probs = self.output(self._read_out(words, decoded.outputs, decoded.contexts)).log_softmax(-1)
         return Step(log_probs, decoded.state, lambda: [StepLook("attention", "input", decoded.weights())])
-
-
-def _halved(size: int, times: int) -> int:
-    """A height or width after so many convolutions of stride 2."""
-    for _ in range(times):
-        size = (size + 1) // 2
-    return size
