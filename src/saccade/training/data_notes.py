@@ -13,7 +13,7 @@ SHOWN = 6  # labels that are counted in a note
 
 
 def data_notes(splits: Splits, settings: Any, corpus: Any, labels: bool) -> Iterator[str]:
-    """One line for each thing; `labels`: whether targets are classes, of examples or of their words, which are not counted."""
+    """One line for each thing; `labels`: whether targets are classes; those of words are not counted."""
     train, config = splits.train, settings.train
     if hasattr(corpus, "tokens"):
         if len(corpus.tokens) <= corpus.context:

@@ -130,8 +130,9 @@ class Table:
         if self.held or kind in (".json", *JSON_LINES, ".parquet") or not texts:
             return
         if not any(difflib.get_close_matches(name, self.columns) for name in given):
-            fix = "write text,label above it" if kind == ".csv" else "leave data.text and data.label out, or write one above it"
-            raise DataError(f"{self.name}: expected the names of columns in the first line, got {excerpt(texts[0])}; {fix}")
+            got, keys = excerpt(texts[0]), "leave data.text and data.label out, or "
+            fix = f"{'' if kind == '.csv' else keys}write text,label above it"
+            raise DataError(f"{self.name}: expected the names of columns in the first line, got {got}; {fix}")
 
     def _of_pairs(self) -> bool:
         """Whether there are two columns of texts that are nearly all different, as sources and targets are."""
