@@ -48,7 +48,7 @@ def _away(index: int, first: int, last: int) -> int:
     return min(index - first, 0) + max(index - last, 0)
 
 
-class Side(StoredTexts):
+class StoredSide(StoredTexts):
     """The sentences (0) of stored texts, or their aspects (1)."""
 
     def __init__(self, texts: StoredTexts, side: int) -> None:
@@ -57,7 +57,7 @@ class Side(StoredTexts):
 
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(index)
-        return Side(found, self.side) if isinstance(index, slice) else found
+        return StoredSide(found, self.side) if isinstance(index, slice) else found
 
     def name(self, *facts: Any) -> str:
         return super().name("aspect" if self.side else "sentence", *facts)
@@ -127,7 +127,7 @@ class Reader(words.Reader):
     @staticmethod
     def _sides(texts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         if isinstance(texts, StoredTexts):
-            return Side(texts, 0), Side(texts, 1)
+            return StoredSide(texts, 0), StoredSide(texts, 1)
         pairs = [parted(text, f"example {number}: ") for number, text in enumerate(texts, 1)]
         return [sentence for sentence, _ in pairs], [aspect for _, aspect in pairs]
 
