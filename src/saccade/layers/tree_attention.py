@@ -20,7 +20,7 @@ class TreeAttention(nn.Module):
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
         self.word, self.head = nn.Linear(width, hidden), nn.Linear(width, hidden)
-        self.root = nn.Linear(width, 1)
+        self.root = nn.Linear(width, 1, bias=False)  # there is one root: what all scores share changes nothing
 
     def forward(self, words: Float[Tensor, "B K D"], sizes: Int[Tensor, " B"]) -> Float[Tensor, "B K D"]:
         heads = self.heads(words, sizes)

@@ -35,7 +35,7 @@ class Config(WordsConfig):
     """Sizes, and who asks."""
 
     encoder: Literal["none", "gru", "lstm", "lstmn"] = "none"
-    "none: words by themselves, in no order; gru: with their neighbors; lstm: with those before them; lstmn: attending to those."
+    "none: words alone, in no order; gru: with their neighbors; lstm: with those before them; lstmn: attending to those."
     pool: Literal["attention", "mean"] = "attention"
     "attention: words count by their weights; mean: all alike, the control."
     structure: Literal["none", "tree"] = "none"
