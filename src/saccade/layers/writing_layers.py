@@ -91,7 +91,9 @@ class WritingLayers:
             places, counts = memory[0].places[:, 0], memory[0].counts
             counts = torch.full((len(places),), places.shape[1]) if counts is None else counts
             where = [(kept.key, kept.value) for kept in memory], places.int(), counts.int()
-        out, queries, readers = self.laid.table.step(rows, pools, first, past.places.flatten(0, 1), *where)
+        written_at = past.places.flatten(0, 1)
+        lengths = None if past.counts is None else past.counts.repeat_interleave(x.shape[1])
+        out, queries, readers = self.laid.table.step(rows, pools, first, written_at, *where, lengths=lengths)
         written = [
             partial(_weights, layer.mixer.attention, query.view(x.shape), cache, past)  # type: ignore[attr-defined]
             for layer, query, cache in zip(self.layers, queries, self.caches, strict=True)

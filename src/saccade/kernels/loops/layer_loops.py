@@ -119,7 +119,7 @@ def _attend(query, pools, stride, places, count, scale, context, size):
 
 
 @part(error_model="numpy")
-def _write_task(task, wide, pools, places, first, heads, scale, context, queries):
+def _write_task(task, wide, pools, places, lengths, first, heads, scale, context, queries):
     """Self-attention of one head of one hypothesis, whose newest key and value join the pools first."""
     n, h = task // heads, task % heads
     width = context.shape[1]
@@ -132,7 +132,7 @@ def _write_task(task, wide, pools, places, first, heads, scale, context, queries
         copy(row[(side + 1) * width + left : (side + 1) * width + right], place)
     begin = 4 * left
     query, here = queries.ctypes.data + 4 * n * width + begin, context.ctypes.data + 4 * n * width + begin
-    _attend(query, (pools[0] + begin, pools[1] + begin), 4 * width, places[n], places.shape[1], scale, here, size)
+    _attend(query, (pools[0] + begin, pools[1] + begin), 4 * width, places[n], lengths[n], scale, here, size)
 
 
 @part(error_model="numpy")
@@ -155,13 +155,13 @@ def _rows(rows, form, whole, scales):
 
 
 @kernel
-def layer_steps(team, x, table, sizes, numbers, places, first, kept_places, counts, written, read):
+def layer_steps(team, x, table, sizes, numbers, places, lengths, first, kept_places, counts, written, read):
     """All layers for N rows x (N, D), in their place; x is then what the last layer leaves.
 
     sizes: heads, hidden size, activation, whether norms stand before sublayers, form of the weights; numbers: eps of norms,
-    scale of scores, the largest number of a rounded row. Places (N, T) of what was written, the newest at row `first` of the
-    pools and on; (B, K) of what was read, of which `counts` (B) count, empty without. The queries of all layers are left in
-    `written` and `read` (L, N, D).
+    scale of scores, the largest number of a rounded row. Places (N, T) of what was written, of which the first `lengths` (N)
+    count, the newest at row `first` of the pools and on; (B, K) of what was read, of which `counts` (B) count, or nothing.
+    The queries of all layers are left in `written` and `read` (L, N, D).
     """
     heads, hidden, activation, pre, form = sizes
     eps, scale, finest = numbers
@@ -179,7 +179,7 @@ def layer_steps(team, x, table, sizes, numbers, places, first, kept_places, coun
         here = mixed if pre else before
         share_out(_enter_task, N, own, (x, added, entered, here, eps, (layer, pre), rounding, whole, scales))
         _multiply(team, _weight(table, layer, JOINT), _rows(entered, form, whole, scales), NONE, (wide.ctypes.data, row))
-        share_out(_write_task, N * heads, team, (wide, pools, places, first, heads, scale, context, written[layer]))
+        share_out(_write_task, N * heads, team, (wide, pools, places, lengths, first, heads, scale, context, written[layer]))
         share_out(_round_task, N, own, (context, D, rounding, whole, scales))
         _multiply(team, _weight(table, layer, BACK), _rows(context, form, whole, scales), NONE, (added.ctypes.data, D))
         before = mixed
