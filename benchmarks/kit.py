@@ -18,7 +18,7 @@ from typing import Any
 from saccade.data.batches import ALL
 
 Run = Callable[[], object]
-LONG = 3.0  # seconds of a pass after which what came before it no longer matters
+LONG = 10.0  # seconds of a pass after which what came before it no longer matters
 
 # glibc hands every large temporary back to the kernel and pays for fresh pages; with these settings it keeps them.
 # What a peer's user can have for nothing, the peer has here too.

@@ -15,7 +15,7 @@ from saccade.kernels.loops.product_loops import BYTES, FLOATS, product_task, pro
 from saccade.kernels.loops.register_tiles import to_floats, to_shorts
 from saccade.kernels.loops.rounded_tiles import GROUP
 from saccade.kernels.loops.softmax_loops import exponential
-from saccade.kernels.loops.vector_rows import add_scaled, dot_product
+from saccade.kernels.loops.vector_rows import add_scaled, add_scaled_rows, dot_product, dot_products
 
 # Where in a row of the table the six numbers of a weight begin, the two of each norm, and the addresses of pools.
 JOINT, BACK, QUERY, READ, INTO, OUT, MIXED, CROSSED, WORKED, POOLS, KEPT = 0, 6, 12, 18, 24, 30, 36, 38, 40, 42, 44
@@ -104,17 +104,34 @@ def _exponents(row, scale):
         row[t] /= total
 
 
+@part
+def _four(start, stride, places, t):
+    """The addresses of four rows of a pool."""
+    return (
+        start + stride * places[t],
+        start + stride * places[t + 1],
+        start + stride * places[t + 2],
+        start + stride * places[t + 3],
+    )
+
+
 @part(error_model="numpy")
 def _attend(query, pools, stride, places, count, scale, context, size):
     """softmax(scale · q k') v over rows of the pools, of one head: all by address, `stride` bytes to the next row."""
     keys, values = pools
-    scores = np.empty(count, np.float32)
-    for t in range(count):
+    scores, whole = np.empty(count, np.float32), count // 4 * 4
+    for t in range(0, whole, 4):
+        rows = _four(keys, stride, places, t)
+        scores[t], scores[t + 1], scores[t + 2], scores[t + 3] = dot_products(query, rows, size)
+    for t in range(whole, count):
         scores[t] = dot_product(query, keys + stride * places[t], size)
     _exponents(scores, scale)
     out = carray(to_floats(context), (size,))
     out[:] = _ZERO
-    for t in range(count):
+    for t in range(0, whole, 4):
+        factors = (scores[t], scores[t + 1], scores[t + 2], scores[t + 3])
+        add_scaled_rows(factors, _four(values, stride, places, t), context, size)
+    for t in range(whole, count):
         add_scaled(scores[t], values + stride * places[t], context, size)
 
 
