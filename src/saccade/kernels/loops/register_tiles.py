@@ -14,10 +14,12 @@ from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+_config: Any = numba.config
+
 
 def compiled_for(*features: str) -> bool:
     """Whether code is made for a processor with all of these: this one, or the one that NUMBA_CPU_FEATURES describes."""
-    given = numba.config.CPU_FEATURES
+    given: str | None = _config.CPU_FEATURES
     known = (
         binding.get_host_cpu_features() if given is None else {name[1:]: name[0] == "+" for name in given.split(",") if name}
     )
