@@ -32,7 +32,7 @@ class Config:
 class Writer(writer.Writer):
     """Makes vectors; nothing is trained for them."""
 
-    PREDICTED = False
+    VERB, PREDICTED = "embed", False
     config: Config
 
     @staticmethod
