@@ -26,7 +26,7 @@ from saccade import config
 from saccade.view.charts.line_chart import Chart, Series, line_chart
 from saccade.view.output import saving
 
-RATES = (1e-4, 3e-4, 1e-3)
+RATES = (3e-4, 1e-3)
 FEW = 500  # labels that learning rates are chosen with
 CORPORA = {"sst2": "SST-2", "trec": "TREC"}
 Line = tuple[str, int, list[float], list[float]]
@@ -73,7 +73,8 @@ class Trials:
 
     def _trained(self, corpus: str, labels: int, seed: int, rate: float, *, pretrained: bool) -> Row:
         data = {"name": "sentences", "corpus": corpus, "train_size": labels, "train_draw": seed}
-        train = {"seed": seed, "learning_rate": rate, "steps": self.steps, "threads": 1}
+        train = {"seed": seed, "learning_rate": rate, "steps": self.steps, "warmup": 30, "threads": 1}
+        train |= {"valid_every": max(1, self.steps // 3), "save_every": self.steps}
         own = {"start": self.run} if pretrained else {"tokens": self.tokens, "model": self.model}
         with tempfile.TemporaryDirectory() as folder:
             settings: dict[str, Any] = {"data": data, "train": train, "reader": {"max_length": self.length}, **own}
@@ -131,7 +132,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = Path(tempfile.mkdtemp()) / "rows.jsonl" if options.quick else options.rows
-    trials = Trials(options.run, rows, 20 if options.quick else 600)
+    trials = Trials(options.run, rows, 30 if options.quick else 300)
     corpora, seeds = (["trec"], 1) if options.quick else (options.corpora, options.seeds)
     found = list(lines(trials, corpora, sorted(options.sizes), seeds))
     print("| set, labels | from nothing | pre-trained | apart |\n|---|---|---|---|")
