@@ -138,7 +138,9 @@ def test_a_recipe_is_measured_as_it_would_be_fitted(
 ) -> None:
     monkeypatch.setattr(trial_steps, "SECONDS", 0.0)
     words = "data.train=good.tsv data.valid=good.tsv train.epochs=2 train.batch_size=8 train.threads=1 --json"
-    facts = json.loads(here(f"plan transformer {words}", capsys).out)
+    answer = here(f"plan transformer {words}", capsys)
+    assert answer.code == 0, answer.err
+    facts = json.loads(answer.out)
     assert facts["total_seconds"] == pytest.approx(facts["steps"] * facts["step_seconds"])
     assert facts["steps"] == 2 * 56 / 8
     assert not (place / "runs").exists()
