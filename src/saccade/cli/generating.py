@@ -37,7 +37,8 @@ def generate(
         raise UsageError("expected a prompt: --prompt TEXT, --prompt - for standard input, or --file FILE with one a line")
     model = verbs.opened_model(path, which, device)
     if not model.task.writer.SEARCHES:
-        raise UsageError(f"{path}: expected a run that writes text, got {model.system}; use saccade predict")
+        fix = f"use saccade {model.task.writer.VERB}"
+        raise UsageError(f"{path}: expected a run that writes text, got {model.system}; {fix}")
     search = search_of(model, count, max_length, beam, sampling)
     how = {"stop": [*stop], "slide": slide}
     streams.as_utf8()

@@ -22,7 +22,7 @@ def _writer(path: Path, which: str | None = None, device: str = "auto") -> Train
     """The model of a run, if it writes text."""
     model = verbs.opened_model(path, which, device)
     if not model.kinds.writer.SEARCHES:
-        fix = "use saccade predict and saccade evaluate"
+        fix = f"use saccade {model.kinds.writer.VERB} and saccade evaluate"
         raise UsageError(f"{path}: expected a run that writes text, got {model.system}; {fix}")
     return model
 

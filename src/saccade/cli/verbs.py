@@ -36,6 +36,7 @@ from saccade.view.output.display_text import columns, fit
 from saccade.writers.writer import Prediction
 
 CONFUSED, NARROW = ((8, 14), (12, 6)), 7  # so many labels of a matrix that is shown have so many letters; its columns
+INPUTS = {"predict": "FILE", "generate": "--prompt {}", "fill": "TEXT", "embed": "FILE"}  # of the command of a writer
 STEP = re.compile(r"[1-9][0-9]{0,17}")
 
 
@@ -92,9 +93,14 @@ def train_in(
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
             typed = typed.replace("test#", "valid#")
         look = [f"look {path} {typed} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
-        write = f"generate {path} --prompt {typed}" if kinds.writer.CONTINUES else f"predict {path} FILE"
-        for number, verb in enumerate((f"evaluate {path}", write, *look)):
-            print(f"{'next:' if number == 0 else '':5} saccade {verb}")
+        write = f"{kinds.writer.VERB} {path} {INPUTS[kinds.writer.VERB].format(typed)}"
+        say_next(f"evaluate {path}", write, *look)
+
+
+def say_next(*commands: str) -> None:
+    """What can be done now, a line each."""
+    for number, command in enumerate(commands):
+        print(f"{'next:' if number == 0 else '':5} saccade {command}")
 
 
 def evaluate(
