@@ -59,7 +59,7 @@ def test_of_the_expected_context_alone_the_gradient_is_that_of_soft_attention() 
     close(gradients(one.model, found), gradients(other.model, expected), 1e-5)
 
 
-def test_other_devices_draw_alike() -> None:
+def test_devices_agree_on_what_is_drawn() -> None:
     one, other = hard(), hard()
     expected = gradients(one.model, loss_of(one.model.train(), one.batch()))
     with second_device():

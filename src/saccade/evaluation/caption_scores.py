@@ -44,7 +44,13 @@ def words(text: str) -> list[str]:
 
 def signatures() -> dict[str, str]:
     """How scores that can be computed in more than one way are computed."""
-    return {"captions": "lower case, words without punctuation; CIDEr-D with sigma 6; METEOR of equal words alone"}
+    plain = "lower case, words without punctuation"
+    _metric(4).corpus_score(["a"], [["a"]])  # a signature is known only then
+    return {
+        "bleu_4": f"{plain}, all references, {str(_metric(4).get_signature()).partition('|')[2]}",
+        "cider": f"{plain}, sigma 6, n-grams up to 4, without stems",
+        "meteor_exact": f"{plain}, equal words alone, mean of captions",
+    }
 
 
 @cache

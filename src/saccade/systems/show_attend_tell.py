@@ -20,10 +20,10 @@ from saccade.config import Amount, Count, Positive, Rate, Share
 from saccade.data.tensors import Batch, PictureInput, TextTarget
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.attentive_decoder import Annotations, DecoderState, LastStateDecoder, query_map_for
+from saccade.layers.backbones import Backbone, grid_reader
 from saccade.layers.cross_entropy import IGNORED, linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
 from saccade.layers.hard_attention import HardDecoded, HardDecoder, Likeliest, policy_loss
-from saccade.layers.picture_grid import PictureGrid
 from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import Output, System, cosine
 
@@ -81,10 +81,21 @@ class Memory:
 class Model(System):
     """Shapes: image (B, C, H, W), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
 
-    def __init__(self, config: Config, channels: int, height: int, width: int, target: Vocabulary) -> None:
+    baseline: Tensor
+
+    def __init__(
+        self,
+        config: Config,
+        channels: int,
+        height: int,
+        width: int,
+        target: Vocabulary,
+        backbone: Backbone | None = None,
+    ) -> None:
         super().__init__()
         self.config = config
-        self.grid_reader = PictureGrid(channels, height, width, config.channels, config.num_stages, config.max_shift)
+        own = (config.channels, config.num_stages, config.max_shift)
+        self.grid_reader = grid_reader(backbone, channels, height, width, *own)
         features, hidden, embedding = self.grid_reader.features, config.hidden_size, config.embedding_size
         self.start_map = nn.Linear(features, 2 * hidden)
         self.embedding = nn.Embedding(target.size, embedding)
