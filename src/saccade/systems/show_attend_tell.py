@@ -58,9 +58,9 @@ class Config:
     "How scores become weights: softmax, sparsemax, entmax15 …"
     expected_share: Share = 0.5
     "Of hard attention the chance that a training example sees the weighted mean instead, which lowers the variance."
-    reinforce_weight: Rate = 1.0
+    reinforce_weight: Rate = 0.1
     "Of hard attention the weight of REINFORCE beside the captions' log-probability."
-    entropy_weight: Amount = 0.01
+    entropy_weight: Amount = 0.002
     "Of hard attention the reward for weights with a higher entropy."
     coverage: Amount = 1.0
     "Weight λ of the penalty for cells whose weights over all steps do not sum to one (doubly stochastic attention)."

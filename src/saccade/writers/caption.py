@@ -31,6 +31,8 @@ class Config(text.Config):
 class Writer(text.Writer):
     """Searches for captions, and scores them by BLEU-1 to 4, ROUGE-L, CIDEr-D and METEOR's exact matches."""
 
+    OWN = "caption_files"
+
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:
         own = ("bleu", "chrf") if config.metric == "bleu" else ()

@@ -111,6 +111,8 @@ def _require_small(path: Path, size: tuple[int, int]) -> None:
 
 def _in_bytes(image: Image.Image) -> Image.Image:
     """Of gray in 16 bits the upper 8, which Pillow would cut off at white; others as they are."""
+    if image.mode == "F":
+        raise DataError(f"{getattr(image, 'filename', 'picture')}: expected whole numbers as pixels, got fractions; save 8 bits")
     if not image.mode.startswith("I"):
         return image
     return Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
