@@ -49,7 +49,9 @@ class Loop(nn.Module):
         mean = cells.mean(1)
         return torch.tanh(self.first_state(mean)), torch.tanh(self.first_cell(mean))
 
-    def step(self, word: Tensor, cells: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+    def step(
+        self, word: Tensor, cells: Tensor, state: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
         scores = self.vector(torch.tanh(self.key(cells) + self.query(state[0])[:, None])).squeeze(2)
         weights = F.softmax(scores, 1)
         context = torch.sigmoid(self.gate(state[0])) * (cells * weights[..., None]).sum(1)
@@ -93,7 +95,9 @@ def made(side: int) -> Batch:
     lengths = torch.arange(ROWS) % 9 + 8
     tokens = torch.randint(4, VOCABULARY, (ROWS, int(lengths.max())))
     tokens = tokens.where(torch.arange(tokens.shape[1]) < lengths[:, None], 0)
-    return Batch(PictureInput(torch.randn(ROWS, HIDDEN, side, side)), TextTarget(tokens, lengths, torch.full((ROWS,), START)))
+    return Batch(
+        PictureInput(torch.randn(ROWS, HIDDEN, side, side)), TextTarget(tokens, lengths, torch.full((ROWS,), START))
+    )
 
 
 def model(side: int) -> Model:

@@ -90,7 +90,10 @@ def cider_d(captions: Sequence[Words], references: Sequence[Sequence[Words]]) ->
     """Of each caption the mean similarity to its references, from 0 to 10: n-grams count by how rare they are among the
     references of all pictures, none more often than in the reference, and another length costs."""
     rare = _rarities(references)
-    return [10 * float(np.mean([_alike(one, known, rare) for known in own])) for one, own in zip(captions, references, strict=True)]
+    return [
+        10 * float(np.mean([_alike(one, known, rare) for known in own]))
+        for one, own in zip(captions, references, strict=True)
+    ]
 
 
 def _rarities(references: Sequence[Sequence[Words]]) -> Mapping[Words, float]:
@@ -150,7 +153,11 @@ def _fewest_chunks(caption: Words, reference: Words) -> int:
         following: dict[Any, int] = {}
         for (last, taken, left), chunks in states.items():
             skipped = dict(left).get(word, 0)
-            options = [(place, taken | {place}, left, chunks + (place != last + 1)) for place in places.get(word, ()) if place not in taken]
+            options = [
+                (place, taken | {place}, left, chunks + (place != last + 1))
+                for place in places.get(word, ())
+                if place not in taken
+            ]
             if skipped < spare[word]:
                 options.append((-2, taken, frozenset({**dict(left), word: skipped + 1}.items()), chunks))
             for *state, cost in options:

@@ -41,10 +41,14 @@ class Config(augmentation.Config):
 
     def __post_init__(self) -> None:
         if not self.frozen and not self.backbone:
-            raise UsageError("frozen: of a network of the system's own every part is trained; name a backbone, or leave it out")
+            raise UsageError(
+                "frozen: of a network of the system's own every part is trained; name a backbone, or leave it out"
+            )
         if self.backbone and self.frozen and self.augments:
             fix = "set frozen=false, or leave crop, flip and color out"
-            raise UsageError(f"backbone: a frozen one reads each picture once, so that nothing can change in training; {fix}")
+            raise UsageError(
+                f"backbone: a frozen one reads each picture once, so that nothing can change in training; {fix}"
+            )
 
 
 @dataclass(frozen=True)

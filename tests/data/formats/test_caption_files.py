@@ -84,7 +84,12 @@ def karpathy(parts: list[tuple[str, str, list[str]]]) -> dict[str, Any]:
 
 
 def test_karpathys_file_says_what_each_part_is(tmp_path: Path) -> None:
-    parts = [(RED, "train", ["a", "b"]), (BLUE, "test", ["c", "d"]), ("red/3.png", "restval", ["e"]), ("blue/3.png", "val", ["f"])]
+    parts = [
+        (RED, "train", ["a", "b"]),
+        (BLUE, "test", ["c", "d"]),
+        ("red/3.png", "restval", ["e"]),
+        ("blue/3.png", "val", ["f"]),
+    ]
     table = written(tmp_path, "dataset.json", karpathy(parts))
     splits = load(Config(train=table, size=4))
     assert [[one.target for one in part] for _, part in splits.parts()] == [["a", "b", "e"], ["f"], ["c\nd"]]

@@ -112,7 +112,9 @@ def _coco(place: Path) -> list[Caption] | None:
             for number, one in enumerate(whole["annotations"], 1)
         ]
     except (KeyError, TypeError) as error:
-        raise DataError(f"{place}: expected captions as COCO publishes them, got one without {error}; mend the file") from None
+        raise DataError(
+            f"{place}: expected captions as COCO publishes them, got one without {error}; mend the file"
+        ) from None
 
 
 def _karpathy(config: Config) -> Splits | None:

@@ -58,7 +58,9 @@ def load(config: Config) -> Splits:
     parts = (*held_out(pictures("mnist", "train")), pictures("mnist", "test"))
     counts = (config.train_size, config.valid_size, config.test_size)
     drawn = zip(parts, counts, range(3), strict=True)
-    return Splits(*([_scene(found, config, Draws(config.seed, part, i)) for i in range(size)] for found, size, part in drawn))
+    return Splits(
+        *([_scene(found, config, Draws(config.seed, part, i)) for i in range(size)] for found, size, part in drawn)
+    )
 
 
 def _scene(found: Found, config: Config, draws: Draws) -> Example:

@@ -59,9 +59,13 @@ def opened(directory: str, *, frozen: bool) -> tuple[Backbone, Tensors]:
     config = _json(place / CONFIG)
     family = config.get("model_type", "")
     if family not in FAMILIES:
-        raise DataError(f"{place / CONFIG}: expected model_type {' or '.join(FAMILIES)}, got {family!r}; name another directory")
+        raise DataError(
+            f"{place / CONFIG}: expected model_type {' or '.join(FAMILIES)}, got {family!r}; name another directory"
+        )
     shown = _json(place / PREPROCESSOR) if (place / PREPROCESSOR).exists() else {}
-    mean, deviation = (tuple(shown.get(key, usual)) for key, usual in zip(("image_mean", "image_std"), FAMILIES[family].PIXELS, strict=True))
+    mean, deviation = (
+        tuple(shown.get(key, usual)) for key, usual in zip(("image_mean", "image_std"), FAMILIES[family].PIXELS, strict=True)
+    )
     backbone = Backbone(family, config, mean, deviation, frozen)
     return backbone, _tensors(place, backbone)
 
@@ -90,7 +94,9 @@ def _tensors(place: Path, backbone: Backbone) -> Tensors:
     found = {name.removeprefix(f"{backbone.family}."): tensor for name, tensor in stored.items()}
     missing = [name for name, own in wanted.items() if name not in found or found[name].shape != own.shape]
     if missing:
-        raise DataError(f"{path}: expected {missing[0]} {tuple(wanted[missing[0]].shape)} and {len(missing) - 1} more as its config says; take the file that belongs to it")
+        raise DataError(
+            f"{path}: expected {missing[0]} {tuple(wanted[missing[0]].shape)} and {len(missing) - 1} more as its config says; take the file that belongs to it"
+        )
     return {name: found[name].to(own.dtype) for name, own in wanted.items()}
 
 

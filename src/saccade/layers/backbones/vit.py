@@ -27,7 +27,9 @@ class SelfAttention(nn.Module):
         self.output = nn.ModuleDict({"dense": nn.Linear(width, width)})
 
     def forward(self, x: Float[Tensor, "B N D"]) -> Float[Tensor, "B N D"]:
-        parts = [self.attention[name](x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for name in ("query", "key", "value")]
+        parts = [
+            self.attention[name](x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for name in ("query", "key", "value")
+        ]
         context = attend(*parts, score="scaled_dot").context
         out: Tensor = self.output["dense"](context.transpose(1, 2).flatten(2))
         return out
@@ -65,7 +67,9 @@ class Embeddings(nn.Module):
     def forward(self, pixels: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
         size, got = self.image_size, tuple(pixels.shape[2:])
         if got != (size, size):
-            raise DataError(f"this ViT reads pictures of {size} × {size} pixels, got {got[0]} × {got[1]}; set data.size={size}")
+            raise DataError(
+                f"this ViT reads pictures of {size} × {size} pixels, got {got[0]} × {got[1]}; set data.size={size}"
+            )
         patches = self.patch_embeddings["projection"](pixels).flatten(2).transpose(1, 2)
         return torch.cat((self.cls_token.expand(len(pixels), -1, -1), patches), 1) + self.position_embeddings
 
