@@ -37,8 +37,8 @@ def test_rouge_l_takes_the_longest_common_subsequence() -> None:
     """`police the gunman` shares police … gunman with "police killed the gunman" whole: P = 1, R = 3/4."""
     precision, recall = 1.0, 3 / 4
     expected = (1 + 1.2**2) * precision * recall / (recall + 1.2**2 * precision)
-    assert rouge_l("police the gunman".split(), ["police killed the gunman".split()]) == pytest.approx(expected)
-    crossed = rouge_l("gunman the police".split(), ["police killed the gunman".split()])
+    assert rouge_l(["police", "the", "gunman"], [["police", "killed", "the", "gunman"]]) == pytest.approx(expected)
+    crossed = rouge_l(["gunman", "the", "police"], [["police", "killed", "the", "gunman"]])
     assert crossed == pytest.approx((1 + 1.2**2) * (1 / 3) * (1 / 4) / (1 / 4 + 1.2**2 * (1 / 3)))
     assert rouge_l([], [["a"]]) == rouge_l(["a"], [["b"]]) == 0
 
@@ -59,7 +59,10 @@ def test_cider_d_weighs_rare_words_and_clips() -> None:
 
 def test_meteor_matches_in_as_few_chunks_as_can_be() -> None:
     """Banerjee and Lavie's own example: "the president spoke to the audience" in 2 chunks of 6 words."""
-    caption, reference = "the president then spoke to the audience".split(), "the president spoke to the audience".split()
+    caption, reference = (
+        ["the", "president", "then", "spoke", "to", "the", "audience"],
+        ["the", "president", "spoke", "to", "the", "audience"],
+    )
     precision, recall = 6 / 7, 1.0
     mean = 10 * precision * recall / (recall + 9 * precision)
     assert meteor_exact(caption, [reference]) == pytest.approx(mean * (1 - 0.5 * (2 / 6) ** 3))

@@ -1,4 +1,4 @@
-"""Hard attention: places drawn as often as they should, and a gradient whose mean is that of the expected log-probability."""
+"""Hard attention: places drawn as often as they should, and a gradient whose mean is the exact one."""
 
 from itertools import product
 

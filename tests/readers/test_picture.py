@@ -299,7 +299,7 @@ def test_a_directory_without_a_network_is_told_in_a_line(tmp_path: Path) -> None
 def test_a_system_with_a_network_of_its_own_has_no_backbone(tmp_path: Path) -> None:
     words = (f"reader.backbone={published(tmp_path / 'resnet')}", *SIZES)
     task = made_tasks.fitted(SYSTEM, pictures(6), *words)
-    with pytest.raises(UsageError, match="reader.backbone: se_resnet reads pictures by a network of its own"):
+    with pytest.raises(UsageError, match=r"reader.backbone: se_resnet reads pictures by a network of its own"):
         Run(tmp_path / "run", settings(SYSTEM, *words)).new_model(task)
 
 

@@ -1,4 +1,4 @@
-"""Pictures as an epoch of training sees them: cut, mirrored and colored at random, each by numbers of (seed, epoch, example)."""
+"""Pictures as an epoch of training sees them: cut, mirrored and colored by random numbers of (seed, epoch, example)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

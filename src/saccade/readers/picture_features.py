@@ -1,4 +1,4 @@
-"""What a frozen published network makes of pictures: computed once, kept in the cache, and given to a system as its cells."""
+"""What a frozen published network makes of pictures: computed once, kept in the cache, and given to a system."""
 
 import hashlib
 from collections.abc import Callable

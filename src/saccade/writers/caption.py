@@ -24,8 +24,8 @@ class Config(text.Config):
     """How captions become tokens, what is optimized, and what the best checkpoint is chosen by."""
 
     metric: Literal["cider", "bleu_4", "bleu", "exact_match", "loss"] = "cider"  # type: ignore[assignment]
-    """What the best checkpoint is chosen by: CIDEr-D or BLEU-4 of plain words, BLEU as of translations, the share of captions
-    that match exactly, or the loss per token."""
+    """What the best checkpoint is chosen by: CIDEr-D or BLEU-4 of plain words, BLEU as of translations, the share of exact
+    captions, or the loss per token."""
 
 
 class Writer(text.Writer):

@@ -26,6 +26,7 @@ def written(folder: Path, name: str, content: Any) -> str:
     return str(folder / name)
 
 
+LISTED = {f"p/{RED}": ["a red one", "red"], f"p/{BLUE}": "a blue one"}
 TABLE = [("red", "a red one\nred"), ("blue", "a  blue one".replace("  ", " "))]
 
 
@@ -34,8 +35,8 @@ TABLE = [("red", "a red one\nred"), ("blue", "a  blue one".replace("  ", " "))]
     [
         ("my.csv", f"path,caption\np/{RED},a red one\np/{BLUE},a  blue one\np/{RED},red\np/{RED},red\n"),
         ("my.tsv", f"image\tcaption\np/{RED}\ta red one\np/{RED}\tred\np/{BLUE}\ta blue one\n"),
-        ("my.jsonl", f'{{"file_name": "p/{RED}", "text": ["a red one", "red"]}}\n{{"file_name": "p/{BLUE}", "text": "a blue one"}}'),
-        ("my.json", [{"path": f"p/{RED}", "captions": ["a red one", "red"]}, {"path": f"p/{BLUE}", "captions": "a blue one"}]),
+        ("my.jsonl", "\n".join(json.dumps({"file_name": path, "text": own}) for path, own in LISTED.items())),
+        ("my.json", [{"path": path, "captions": own} for path, own in LISTED.items()]),
         (
             "coco.json",
             {

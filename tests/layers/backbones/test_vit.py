@@ -37,7 +37,7 @@ def test_features_are_those_of_transformers(tmp_path: Path, kind: type, changed:
 
 
 def test_pictures_of_another_size_are_refused() -> None:
-    with pytest.raises(DataError, match="24 × 24 pixels, got 24 × 16; set data.size=24"):
+    with pytest.raises(DataError, match=r"24 × 24 pixels, got 24 × 16; set data.size=24"):
         network({**SIZES, "image_size": 24, "patch_size": 8})(torch.zeros(1, 3, 24, 16))
 
 

@@ -25,7 +25,7 @@ def test_a_path_goes_from_word_to_word() -> None:
     assert found.look.places[:, 1].tolist() == [0, 10, 20, 30]
     drawn = render.svg(scene, drawing="scan_path")
     assert drawn.count("<circle") == 4
-    assert [number for number in re.findall(r">(\d)</text>", drawn)] == ["4", "3", "2", "1"]
+    assert list(re.findall(r">(\d)</text>", drawn)) == ["4", "3", "2", "1"]
     assert "dog" in drawn
     assert "rows 0–10, columns 10–20" in render.terminal(scene, drawing="scan_path")
 

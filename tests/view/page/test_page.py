@@ -565,7 +565,7 @@ def test_the_scan_path_of_a_caption_is_drawn_as_glimpses_are(browser: "Browser",
         points = opened.page.locator("#drawing svg.path polyline").first.get_attribute("points")
         assert points == "5,5 15,5 25,5 35,5"
         opened.page.locator("#drawing .glimpse").nth(1).hover()
-        opened.said("dog looked at")
+        opened.said("step 2: rows 0–10, columns 10–20")
 
 
 @pytest.mark.parametrize("scales", [1, 3])

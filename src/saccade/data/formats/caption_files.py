@@ -1,6 +1,6 @@
 """Pictures of one's own with captions, of which each picture may have several.
 
-    data.train=captions.csv                columns path and caption: also .tsv, .json, .jsonl, .parquet; a row for each caption
+    data.train=captions.csv          columns path and caption, a row for each caption: also .tsv, .json, .jsonl, .parquet
     data.train=captions_train2017.json data.images=train2017      captions as COCO publishes them
     data.train=dataset_flickr8k.json data.images=Flicker8k_Dataset    Karpathy's file, which says what each part is
     data.train=photos                      a folder of pictures for each caption
@@ -24,7 +24,7 @@ from saccade.errors import DataError, UsageError
 
 INPUT, TARGET = Picture, str
 OWN = "data.train=captions.csv with the columns path and caption"
-FORMATS = "captions.csv with the columns path and caption (or .tsv, .jsonl), captions as COCO or Karpathy publish them, or a folder"
+FORMATS = "captions.csv with the columns path and caption (or .tsv, .jsonl), COCO's or Karpathy's .json, or a folder"
 COLUMNS: Mapping[str, Sequence[str]] = {
     "path": ("path", "image", "file", "file_name", "filename"),
     "caption": ("caption", "captions", "text", "sentence", "label"),

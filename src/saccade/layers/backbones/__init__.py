@@ -94,9 +94,8 @@ def _tensors(place: Path, backbone: Backbone) -> Tensors:
     found = {name.removeprefix(f"{backbone.family}."): tensor for name, tensor in stored.items()}
     missing = [name for name, own in wanted.items() if name not in found or found[name].shape != own.shape]
     if missing:
-        raise DataError(
-            f"{path}: expected {missing[0]} {tuple(wanted[missing[0]].shape)} and {len(missing) - 1} more as its config says; take the file that belongs to it"
-        )
+        expected = f"{missing[0]} {tuple(wanted[missing[0]].shape)} and {len(missing) - 1} more as its config says"
+        raise DataError(f"{path}: expected {expected}; take the file that belongs to it")
     return {name: found[name].to(own.dtype) for name, own in wanted.items()}
 
 

@@ -14,7 +14,7 @@ NARROWER = 4  # how many times fewer channels the middle of a bottleneck has
 
 
 class Convolution(nn.Module):
-    """A convolution without bias, and its output standardized. Shapes: (B, C, H, W) -> (B, channels, H / stride, W / stride)"""
+    """A convolution without bias, standardized. Shapes: (B, C, H, W) -> (B, channels, H / stride, W / stride)"""
 
     def __init__(self, before: int, channels: int, size: int, stride: int = 1) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""An image once for each written word, each cell of the grid as bright as its weight: `image_steps` without what is between."""
+"""An image once for each written word, each cell of the grid as bright as its weight: `image_steps`, not smooth."""
 
 from functools import partial
 

@@ -24,7 +24,10 @@ MEANING = "brightness: the weight, divided by the largest of its word, which is 
 
 
 def shares(weights: Floats, grid: tuple[int, int], height: int, width: int, *, exact: bool = False) -> Floats:
-    """Weights as shares of the largest, interpolated to pixels; `exact`: each cell of one share. Shapes: (places) -> (height, width)"""
+    """Weights as shares of the largest, interpolated to pixels; `exact`: the same in all of a cell.
+
+    Shapes: (places) -> (height, width)
+    """
     above = np.clip(weights, 0.0, None).reshape(grid)
     above = above / (above.max() or 1.0)
     if exact:
