@@ -308,7 +308,8 @@ class Writer(writer.Writer):
         return {"loss": loss, "perplexity": perplexity(loss)} if self.config.metric != "exact_match" else {"loss": loss}
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-        return translation_scores(texts, references, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
+        every = [[one] for one in references]
+        return translation_scores(texts, every, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
 
     def signatures(self) -> dict[str, str]:
         return signatures(self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
