@@ -225,7 +225,8 @@ class TrainedModel:
         if _is_table(inputs) and getattr(inputs, "ndim", 2) == 2:
             rows = self.listed(held_table(inputs, "the table"))
             return (False, [inputs]) if rows is None else (True, list(rows))
-        if isinstance(inputs, str | bytes | Path | Mapping) or not isinstance(inputs, Iterable) or _is_array(inputs):
+        one = (str, bytes, Path, Mapping, *((tuple,) if self.task.reader.TUPLE else ()))
+        if isinstance(inputs, one) or not isinstance(inputs, Iterable) or _is_array(inputs):
             return False, [inputs]
         return True, list(inputs)
 

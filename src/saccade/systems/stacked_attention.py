@@ -1,0 +1,94 @@
+"""Stacked attention networks for image question answering (Yang, He, Gao, Deng and Smola 2016).
+
+Reads: a picture, by a small residual network, as a grid of feature vectors; a question, by an LSTM.
+Attends: the question to every cell of the grid; then, with what it found, again and again.
+Writes: an answer, from the question and all that it found.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention import attend, make_normalizer
+from saccade.attention.live import live
+from saccade.config import Positive
+from saccade.data.tensors import PictureQuestionInput, WordsInput
+from saccade.data.tokenizers import Vocabulary
+from saccade.layers.placed_grid import PlacedGrid
+from saccade.layers.recurrent import RecurrentReader
+from saccade.layers.word_embedding import WordVectors
+from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded, hops_look
+
+READS, WRITES = "picture_question", "answer"
+DEFAULTS = QUESTIONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(QuestionConfig):
+    """Sizes."""
+
+    num_hops: Positive = 2
+    "Attention layers; the paper's k."
+    embedding_size: Positive = 128
+    "Embedding size."
+
+
+class Hop(nn.Module):
+    """u = Σ pᵢ vᵢ + u' with p the normalized w·tanh(W vᵢ + U u' + b) (equations 15 to 20).
+
+    Shapes: cells (B, K, D), query (B, D) -> (B, D)
+    """
+
+    def __init__(self, width: int, normalize: str) -> None:
+        super().__init__()
+        self.cell_map, self.query_map = nn.Linear(width, width, bias=False), nn.Linear(width, width)
+        self.vector = nn.Parameter(torch.empty(width).uniform_(-1, 1) * (3 / width) ** 0.5)
+        self.normalize = make_normalizer(normalize)
+
+    def forward(self, cells: Float[Tensor, "B K D"], query: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+        both = torch.tanh(self.cell_map(cells) + self.query_map(query)[:, None])
+        vector = self.vector.expand(len(cells), 1, -1)
+        attended = attend(vector, both, cells, score="dot", normalize=self.normalize)
+        return attended.context[:, 0] + query
+
+
+class Model(Labeler):
+    """The cells of the picture in the question's width, the question, and hops from one to the other."""
+
+    def __init__(
+        self, config: Config, channels: int, height: int, width: int, source: Vocabulary, labels: int, ngrams: int = 0
+    ) -> None:
+        super().__init__()
+        self.config = config
+        hidden = config.hidden_size
+        dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
+        self.picture = PlacedGrid(channels, height, width, config.channels, config.num_stages, positions=config.positions)
+        self.grid = self.picture.grid
+        self.cell_map = nn.Linear(self.picture.features, hidden)
+        self.embedding = WordVectors(source.size, config.embedding_size, runs=ngrams, **dropout)
+        self.question = RecurrentReader(config.embedding_size, hidden, cell="lstm", directions=1)
+        self.hops = nn.ModuleList(Hop(hidden, config.normalize) for _ in range(config.num_hops))
+        self.output = nn.Linear(hidden, labels)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def logits(self, input: PictureQuestionInput) -> Float[Tensor, "B labels"]:
+        cells = torch.tanh(self.cell_map(self.dropout(self.picture(input.picture.pixels))))
+        found = self.read(input.question)
+        for hop in self.hops:
+            found = hop(cells, found)
+        logits: Tensor = self.output(self.dropout(found))
+        return logits
+
+    def read(self, question: WordsInput) -> Float[Tensor, "B D"]:
+        """The LSTM's state after the last word."""
+        words = self.dropout(self.embedding(question.tokens, question.spelling))
+        there = live(question.lengths, words.shape[1])
+        _, (last,) = self.question(words.transpose(0, 1).contiguous(), there.T.contiguous())
+        return last
+
+    def looks(self, input: PictureQuestionInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
+        """One hop beside the other."""
+        return [hops_look([f"hops.{number}" for number in range(len(self.hops))], recorded)]
