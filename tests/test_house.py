@@ -68,7 +68,7 @@ ACROSS = {
     "layers": {"devices"},
     "search": {"looks", "prompts", "reordering", "search", "stream"},
     "systems": {
-        "agreement", "contract", "device_law", "dropout", "export", "labelers", "sets", "systems", "tasks", "text_systems",
+        "agreement", "contract", "device_law", "dropout", "export", "labelers", "questions", "sets", "systems", "tasks", "text_systems",
     },
     "training": {"failed_validations", "faults", "resume", "stored_data"},
     "training/checkpoints": {"disk", "kills"},

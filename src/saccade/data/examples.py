@@ -63,7 +63,6 @@ class Picture:
         yield f"{self.pixels.shape}".encode()
         yield np.ascontiguousarray(self.pixels).tobytes()
 
-
     def white(self) -> "Picture":
         """A picture of the same size on which nothing is to be seen: the control for those who look."""
         return Picture(np.full_like(self.pixels, 255))

@@ -92,20 +92,14 @@ class Reader(reader.Reader):
     def typed(self, words: Sequence[str]) -> list[Any]:
         """Pictures, each followed by the questions on it; an example of the run's own data may stand for itself."""
         given: list[Any] = []
-        shown, asked = "", True
-        for word in [*words, ""]:
-            named = bool(NUMBERED.fullmatch(word.strip())) or Path(word.strip()).suffix.lower() in SUFFIXES
-            if (named or BETWEEN in word or not word) and not asked:
-                given.append(shown)  # without a question: of an example, its own
-            if named:
-                shown, asked = word, False
-            elif BETWEEN in word or not shown:
-                given += [word] if word else []
-            elif word:
-                given.append((shown, word))
-                asked = True
-            if not word or BETWEEN in word:
-                shown, asked = "", True
+        for word in words:
+            before = given[-1] if given else ""
+            if _names_picture(word) or BETWEEN in word or not (isinstance(before, tuple) or _names_picture(before)):
+                given.append(word)
+            elif isinstance(before, tuple):
+                given.append((before[0], word))
+            else:
+                given[-1] = (before, word)
         return given
 
     def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
@@ -130,7 +124,9 @@ class Reader(reader.Reader):
     def _seen(self, shown: Any, splits: Load) -> Example:
         """The picture alone, which may be that of an example."""
         known = numbered(shown, splits)
-        found = self.pictures.parse(shown, splits) if known is None else replace(known, input=known.input.picture, name=shown)
+        found = (
+            self.pictures.parse(shown, splits) if known is None else replace(known, input=known.input.picture, name=shown)
+        )
         if found is None:
             raise DataError(f"expected {EXPECTED}, got no picture")
         return found
@@ -142,6 +138,11 @@ class Reader(reader.Reader):
 
     def notes(self, example: Example) -> dict[str, str | float]:
         return {"question": example.input.question}
+
+
+def _names_picture(word: str) -> bool:
+    """Whether a word of a command line is the name of a picture, or of an example."""
+    return bool(NUMBERED.fullmatch(word.strip())) or Path(word.strip()).suffix.lower() in SUFFIXES
 
 
 def _both(typed: Any) -> tuple[Any, str]:

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from saccade.attention import attend, lengths, make_normalizer
 from saccade.attention.live import live
 from saccade.config import Positive
-from saccade.data.tensors import PictureQuestionInput, WordsInput
+from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.placed_grid import PlacedGrid
 from saccade.layers.pooling import mean
@@ -50,7 +50,7 @@ class WordHop(nn.Module):
         return attend(best.new_ones(len(best), 1, 1), best, evidence, score="dot", normalize=self.normalize).context[:, 0]
 
 
-class Hop(nn.Module):
+class EvidenceHop(nn.Module):
     """S = Σ pᵢ eᵢ with p the normalized o·kᵢ, where k is the evidence of the hop before (equations 7 and 8).
 
     Shapes: found (B, D), keys (B, K, D), evidence (B, K, D) -> (B, D)
@@ -81,7 +81,7 @@ class Model(Labeler):
         self.key_map = nn.Linear(self.picture.features, hidden)
         self.evidence_maps = nn.ModuleList(nn.Linear(self.picture.features, hidden) for _ in range(config.num_hops))
         self.word_hop = WordHop(config.normalize)
-        self.hops = nn.ModuleList(Hop(config.normalize) for _ in range(config.num_hops - 1))
+        self.hops = nn.ModuleList(EvidenceHop(config.normalize) for _ in range(config.num_hops - 1))
         self.output = nn.Linear(hidden, labels)
         self.dropout = nn.Dropout(config.dropout)
 

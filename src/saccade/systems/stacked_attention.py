@@ -36,7 +36,7 @@ class Config(QuestionConfig):
     "Embedding size."
 
 
-class Hop(nn.Module):
+class StackedHop(nn.Module):
     """u = Σ pᵢ vᵢ + u' with p the normalized w·tanh(W vᵢ + U u' + b) (equations 15 to 20).
 
     Shapes: cells (B, K, D), query (B, D) -> (B, D)
@@ -70,7 +70,7 @@ class Model(Labeler):
         self.cell_map = nn.Linear(self.picture.features, hidden)
         self.embedding = WordVectors(source.size, config.embedding_size, runs=ngrams, **dropout)
         self.question = RecurrentReader(config.embedding_size, hidden, cell="lstm", directions=1)
-        self.hops = nn.ModuleList(Hop(hidden, config.normalize) for _ in range(config.num_hops))
+        self.hops = nn.ModuleList(StackedHop(hidden, config.normalize) for _ in range(config.num_hops))
         self.output = nn.Linear(hidden, labels)
         self.dropout = nn.Dropout(config.dropout)
 

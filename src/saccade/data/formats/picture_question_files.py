@@ -26,7 +26,9 @@ from saccade.errors import DataError, UsageError
 
 INPUT, TARGET = PictureQuestion, str
 OWN = "data.train=my.csv"
-FORMATS = "my.csv with the columns picture, question and answer, my.tsv, my.json, my.jsonl, my.parquet, or VQA v2's two .json"
+FORMATS = (
+    "my.csv with the columns picture, question and answer, my.tsv, my.json, my.jsonl, my.parquet, or VQA v2's two .json"
+)
 COLUMNS: Mapping[str, Sequence[str]] = {
     "picture": ("picture", "image", "path", "file", "photo"),
     "text": ("question", "text"),
@@ -105,7 +107,9 @@ def examples_of(table: Table, config: Config, pictures: Pictures, report: Report
     columns = table.chosen(config.columns(), ("picture", "text", "label"), names=COLUMNS)
 
     def parse(row: TableRow) -> Example:
-        name, question = (as_text(row.cell(columns[key]), columns[key], label=key == "picture") for key in ("picture", "text"))
+        name, question = (
+            as_text(row.cell(columns[key]), columns[key], label=key == "picture") for key in ("picture", "text")
+        )
         given = row.cell(columns["label"])
         answers = list(given) if isinstance(given, list | tuple) or getattr(given, "ndim", 0) == 1 else [given]
         texts = [as_text(one, columns["label"], label=True).replace("\n", " ").strip() for one in answers]

@@ -329,7 +329,7 @@ def _within(pair: Example, config: Config) -> Example:
     if isinstance(pair.input, Pair):
         texts, names = (pair.input.first, pair.input.second), ("first text", "second text")
     elif isinstance(pair.input, PictureQuestion):
-        texts, names = (pair.input.question, pair.target), ("question", "answer")
+        texts, names = (pair.input.question, pair.target), ("question", "target")
     for side, (text, name) in enumerate(zip(texts, names, strict=True)):
         if not text or text.isspace():
             raise BadRow(f"expected a {name}, got {'blank' if text else 'empty'} text", side=side)

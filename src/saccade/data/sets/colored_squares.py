@@ -55,7 +55,9 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.others > len(COLORS) - 2:
-            raise UsageError(f"others: expected at most {len(COLORS) - 2}, as there are {len(COLORS)} colors, got {self.others}")
+            raise UsageError(
+                f"others: expected at most {len(COLORS) - 2}, as there are {len(COLORS)} colors, got {self.others}"
+            )
         if self.size < 4 * SIDE:
             raise UsageError(f"size: expected at least {4 * SIDE} pixels, got {self.size}")
 

@@ -20,7 +20,7 @@ WIDE, SIDE, APART, WORD = 760.0, 128.0, 16.0, 24.0  # of the drawing; an image's
 FINER = 2  # pixels of an image for each that is shown
 DARK, COVER = (24, 16, 44), 0.76  # what hides a place of weight 0, and how much of it
 COLUMNS = 18  # of an image in the terminal
-MEANING = "brightness: the weight, divided by the largest of its word, which is under the image"
+MEANING = "brightness: the weight, divided by the largest of its image, which is under it"
 
 
 def shares(weights: Floats, grid: tuple[int, int], height: int, width: int) -> Floats:

@@ -57,7 +57,7 @@ function drawImageSteps({ look, matrix, names, rows, images, axes }) {
   const whole = made("div", "", { class: "image-steps" });
   whole.append(words, stage);
   const others = matrix.rows - shown, more = others > 0 ? `${others} more words are left out. ` : "";
-  return { nodes: [whole], meaning: [`${more}Brightness: the weight, divided by the largest of its word.`], follow };
+  return { nodes: [whole], meaning: [`${more}Brightness: the weight, divided by the largest of its image.`], follow };
 }
 
 DRAWINGS.image_steps = { view: "image", draw: drawImageSteps, wide: true };
