@@ -1,5 +1,7 @@
 """Ask, attend and answer: the paper's equations by hand, and the weights of the first hop shared out among the words."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,7 @@ def test_it_is_the_equations_written_out(hops: int, row: int) -> None:
     evidence = [linear(layer, cells) for layer in one.evidence_maps]
     weights = [softmax((words @ linear(one.key_map, cells).T).max(0))]
     found = linear(one.question_map, words.mean(0)) + weights[0] @ evidence[0]
-    for keys, own in zip(evidence, evidence[1:], strict=False):
+    for keys, own in pairwise(evidence):
         weights.append(softmax(keys @ found))
         found = found + weights[-1] @ own
     logits = linear(one.output, np.maximum(found, 0))

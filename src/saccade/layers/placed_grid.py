@@ -1,4 +1,4 @@
-"""A picture as a grid of feature vectors that know where they stand: each has its row and column beside it (Liu et al. 2018)."""
+"""A picture as a grid of feature vectors that know where they stand, by their row and column (Liu et al. 2018)."""
 
 import torch
 from jaxtyping import Float

@@ -157,7 +157,8 @@ def _both(typed: Any) -> tuple[Any, str]:
 def _different(pictures: Iterable[Picture]) -> tuple[list[Picture], list[int]]:
     """Each picture once, and which of them each one is."""
     numbers: dict[int, int] = {}
-    different, places = [], []
+    different: list[Picture] = []
+    places: list[int] = []
     for one in pictures:
         if id(one) not in numbers:
             numbers[id(one)] = len(different)

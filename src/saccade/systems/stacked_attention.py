@@ -86,7 +86,8 @@ class Model(Labeler):
         """The LSTM's state after the last word."""
         words = self.dropout(self.embedding(question.tokens, question.spelling))
         there = live(question.lengths, words.shape[1])
-        _, (last,) = self.question(words.transpose(0, 1).contiguous(), there.T.contiguous())
+        _, ends = self.question(words.transpose(0, 1).contiguous(), there.T.contiguous())
+        last: Tensor = ends[0]
         return last
 
     def looks(self, input: PictureQuestionInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:

@@ -15,6 +15,7 @@ from saccade.config import Count
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, targets_of
 from saccade.errors import DataError
+from saccade.evaluation.labels import TINY
 from saccade.readers.reader import Reader
 from saccade.writers import label
 from saccade.writers.label import UNKNOWN
@@ -30,7 +31,7 @@ class Config(label.Config):
     metric: Literal["accuracy", "vqa_accuracy", "loss"] = "accuracy"  # type: ignore[assignment]
     "What the best checkpoint is chosen by: accuracy, vqa_accuracy (where several people have answered) or loss."
     max_answers: Count = 1000
-    "How many different answers can be given, the most frequent of the training data; 0: all. Examples of others teach nothing."
+    "How many answers can be given, the most frequent of the training data; 0: all. Examples of others teach nothing."
 
 
 class Writer(label.Writer):
@@ -66,7 +67,7 @@ class Writer(label.Writer):
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
     ) -> dict[str, dict[str, float]]:
         truth = self.encode(examples).labels
-        logs = np.log(np.maximum([one.values for one in predictions], 1e-12))
+        logs = np.log(np.maximum(np.array([one.values for one in predictions]), TINY))
         known, names = truth != UNKNOWN, ["accuracy", *(["vqa_accuracy"] if _several(examples) else [])]
         right = {name: self.outcomes(name, examples, predictions) for name in names}
         scores: dict[str, dict[str, float]] = {}

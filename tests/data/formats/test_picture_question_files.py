@@ -1,6 +1,7 @@
 """Questions about one's own pictures: tables, several people's answers, and the two files that VQA v2 is published as."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def csv(folder: Path, rows: list[tuple[str, ...]], header: str = "picture,question,answer") -> str:
+def csv(folder: Path, rows: Sequence[tuple[str, ...]], header: str = "picture,question,answer") -> str:
     (folder / "my.csv").write_text("\n".join([header, *map(",".join, rows)]) + "\n")
     return str(folder / "my.csv")
 

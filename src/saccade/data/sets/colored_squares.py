@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from saccade.config import Count, Positive
 from saccade.data.draws import Draws, Integers
@@ -55,9 +56,7 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.others > len(COLORS) - 2:
-            raise UsageError(
-                f"others: expected at most {len(COLORS) - 2}, as there are {len(COLORS)} colors, got {self.others}"
-            )
+            raise UsageError(f"others: expected at most {len(COLORS) - 2} of {len(COLORS)} colors, got {self.others}")
         if self.size < 4 * SIDE:
             raise UsageError(f"size: expected at least {4 * SIDE} pixels, got {self.size}")
 
@@ -106,10 +105,11 @@ def _offsets(corners: Integers, config: Config) -> Integers:
 
 def _direction(offsets: Integers) -> Integers:
     """The number of the direction that a step goes most into."""
-    return (offsets @ np.array(list(DIRECTIONS.values())).T).argmax(1)
+    numbers: Integers = (offsets @ np.array(list(DIRECTIONS.values())).T).argmax(1)
+    return numbers
 
 
-def _drawn(corners: Integers, names: list[str], size: int) -> np.ndarray:
+def _drawn(corners: Integers, names: list[str], size: int) -> NDArray[np.uint8]:
     """Squares of these colors on white."""
     pixels = np.full((size, size, 3), 255, np.uint8)
     for (x, y), name in zip(corners, names, strict=True):

@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -84,8 +83,8 @@ def _pictures(path: Path, config: Config) -> dict[str, Picture]:
     }
 
 
-def _picture(content: bytes, size: Sequence[int], blank: bool) -> Picture:
+def _picture(content: bytes, size: tuple[int, int], blank: bool) -> Picture:
     with Image.open(io.BytesIO(content)) as image:
-        small = image.convert("RGB").resize((size[0], size[1]), Image.Resampling.BOX)
+        small = image.convert("RGB").resize(size, Image.Resampling.BOX)
     picture = Picture(np.asarray(small))
     return picture.white() if blank else picture

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from saccade.data import known
 from saccade.data.examples import Example, Picture, PictureQuestion, Splits
@@ -49,7 +50,7 @@ def _part(name: str, blank: bool) -> list[Example]:
     return [Example(PictureQuestion(one, f"{text} ?"), ANSWERS[answer], "", f"{i}") for i, (one, text, answer) in rows]
 
 
-def _pixels(path: Path) -> np.ndarray:
+def _pixels(path: Path) -> NDArray[np.uint8]:
     """Pictures (N, 30, 30, 3) in red, green and blue."""
     try:
         pixels = np.load(io.BytesIO(known.unzipped(path)), allow_pickle=False)
