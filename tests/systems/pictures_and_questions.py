@@ -66,12 +66,12 @@ def lstm(layer: Any, x: Any) -> Any:
 def words_of(one: Any, given: Batch, row: int) -> Any:
     """The vectors of the words of a question (T, D)."""
     question = given.input.question
-    return numbers(one.embedding.weight)[question.tokens[row, : question.lengths[row]].tolist()]
+    return numbers(one.encoder.embedding.weight)[question.tokens[row, : question.lengths[row]].tolist()]
 
 
 def cells_of(one: Any, given: Batch, row: int) -> Any:
     """The cells of a picture (K, F), row and column last."""
-    cells = numbers(one.picture.picture(given.input.picture.pixels))[row]
+    cells = numbers(one.encoder.picture.picture(given.input.picture.pixels))[row]
     grid = np.meshgrid(*(np.linspace(-1, 1, size) for size in one.grid), indexing="ij")
     return np.concatenate((cells, np.stack(grid, -1).reshape(-1, 2)), 1) if one.config.positions else cells
 

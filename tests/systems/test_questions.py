@@ -30,7 +30,7 @@ def test_without_positions_cells_may_change_places(name: str) -> None:
     for positions in (False, True):
         one = made(name, positions=positions)
         before, weights = one.logits(given.input), next(iter(weights_of(one, given).values()))
-        one.picture.picture = Shuffled(one.picture.picture, order)
+        one.encoder.picture.picture = Shuffled(one.encoder.picture.picture, order)
         after, moved = one.logits(given.input), next(iter(weights_of(one, given).values()))
         assert torch.allclose(before, after, atol=1e-5) != positions
         assert torch.allclose(weights[..., order], moved, atol=1e-5) != positions

@@ -13,7 +13,7 @@ from .pictures_and_questions import batch, cells_of, linear, lstm, made, numbers
 def test_it_is_the_equations_written_out(hops: int, row: int) -> None:
     one, given = made("stacked_attention", num_hops=hops, embedding_size=5), batch()
     cells = np.tanh(linear(one.cell_map, cells_of(one, given, row)))
-    found, weights = lstm(one.question.layers[0][0], words_of(one, given, row)), []
+    found, weights = lstm(one.question.reader.layers[0][0], words_of(one, given, row)), []
     for hop in one.hops:
         both = np.tanh(linear(hop.cell_map, cells) + linear(hop.query_map, found))
         weights.append(softmax(both @ numbers(hop.vector)))

@@ -18,9 +18,8 @@ from saccade.attention.live import live
 from saccade.config import Positive
 from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
-from saccade.layers.placed_grid import PlacedGrid
+from saccade.layers.picture_and_question import PictureAndQuestion
 from saccade.layers.pooling import mean
-from saccade.layers.word_embedding import WordVectors
 from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded, hops_look
 
 READS, WRITES = "picture_question", "answer"
@@ -73,13 +72,11 @@ class Model(Labeler):
         super().__init__()
         self.config = config
         hidden = config.hidden_size
-        dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
-        self.picture = PlacedGrid(channels, height, width, config.channels, config.num_stages, positions=config.positions)
-        self.grid = self.picture.grid
-        self.embedding = WordVectors(source.size, hidden, runs=ngrams, **dropout)
+        self.encoder = PictureAndQuestion(config, channels, height, width, source, hidden, ngrams)
+        self.grid, features = self.encoder.grid, self.encoder.features
         self.question_map = nn.Linear(hidden, hidden)
-        self.key_map = nn.Linear(self.picture.features, hidden)
-        self.evidence_maps = nn.ModuleList(nn.Linear(self.picture.features, hidden) for _ in range(config.num_hops))
+        self.key_map = nn.Linear(features, hidden)
+        self.evidence_maps = nn.ModuleList(nn.Linear(features, hidden) for _ in range(config.num_hops))
         self.word_hop = WordHop(config.normalize)
         self.hops = nn.ModuleList(EvidenceHop(config.normalize) for _ in range(config.num_hops - 1))
         self.output = nn.Linear(hidden, labels)
@@ -98,8 +95,7 @@ class Model(Labeler):
     def compared(self, input: PictureQuestionInput) -> tuple[Tensor, Float[Tensor, "B T K"], Tensor]:
         """The words, the product of each with each cell, and the cells; padding fits nowhere."""
         question = input.question
-        words = self.dropout(self.embedding(question.tokens, question.spelling))
-        cells = self.dropout(self.picture(input.picture.pixels))
+        cells, words = self.encoder(input)
         fits = words @ self.key_map(cells).transpose(1, 2)
         there = live(question.lengths, words.shape[1])[..., None]
         return words, fits.masked_fill(~there, torch.finfo(fits.dtype).min), cells

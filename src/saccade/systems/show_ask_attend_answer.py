@@ -14,13 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.attention import attend, make_normalizer
-from saccade.attention.live import live
 from saccade.config import Positive
-from saccade.data.tensors import PictureQuestionInput, WordsInput
+from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
-from saccade.layers.placed_grid import PlacedGrid
-from saccade.layers.recurrent import RecurrentReader
-from saccade.layers.word_embedding import WordVectors
+from saccade.layers.picture_and_question import LastState, PictureAndQuestion
 from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded
 
 READS, WRITES = "picture_question", "answer"
@@ -63,32 +60,21 @@ class Model(Labeler):
     ) -> None:
         super().__init__()
         self.config = config
-        hidden = config.hidden_size
-        dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
-        self.picture = PlacedGrid(channels, height, width, config.channels, config.num_stages, positions=config.positions)
-        self.grid, features = self.picture.grid, self.picture.features
-        self.embedding = WordVectors(source.size, config.embedding_size, runs=ngrams, **dropout)
-        self.question = RecurrentReader(config.embedding_size, hidden, cell="lstm", directions=1)
+        self.encoder = PictureAndQuestion(config, channels, height, width, source, config.embedding_size, ngrams)
+        self.grid, features, hidden = self.encoder.grid, self.encoder.features, config.hidden_size
+        self.question = LastState(config.embedding_size, hidden)
         self.glimpses = Glimpses(features, hidden, config.num_glimpses, config.normalize)
         self.hidden = nn.Linear(config.num_glimpses * features + hidden, hidden)
         self.output = nn.Linear(hidden, labels)
         self.dropout = nn.Dropout(config.dropout)
 
     def logits(self, input: PictureQuestionInput) -> Float[Tensor, "B labels"]:
-        cells = self.dropout(F.normalize(self.picture(input.picture.pixels), dim=-1))
-        question = self.read(input.question)
-        seen = self.glimpses(cells, question).flatten(1)
+        cells, words = self.encoder(input)
+        question = self.question(torch.tanh(words), input.question.lengths)
+        seen = self.glimpses(F.normalize(cells, dim=-1), question).flatten(1)
         hidden = F.relu(self.hidden(self.dropout(torch.cat((seen, question), -1))))
         logits: Tensor = self.output(self.dropout(hidden))
         return logits
-
-    def read(self, question: WordsInput) -> Float[Tensor, "B D"]:
-        """The LSTM's state after the last word, of words through tanh."""
-        words = self.dropout(torch.tanh(self.embedding(question.tokens, question.spelling)))
-        there = live(question.lengths, words.shape[1])
-        _, ends = self.question(words.transpose(0, 1).contiguous(), there.T.contiguous())
-        last: Tensor = ends[0]
-        return last
 
     def looks(self, input: PictureQuestionInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """One glimpse beside the other."""

@@ -13,13 +13,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention import attend, make_normalizer
-from saccade.attention.live import live
 from saccade.config import Positive
-from saccade.data.tensors import PictureQuestionInput, WordsInput
+from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
-from saccade.layers.placed_grid import PlacedGrid
-from saccade.layers.recurrent import RecurrentReader
-from saccade.layers.word_embedding import WordVectors
+from saccade.layers.picture_and_question import LastState, PictureAndQuestion
 from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded, hops_look
 
 READS, WRITES = "picture_question", "answer"
@@ -63,32 +60,22 @@ class Model(Labeler):
     ) -> None:
         super().__init__()
         self.config = config
-        hidden = config.hidden_size
-        dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
-        self.picture = PlacedGrid(channels, height, width, config.channels, config.num_stages, positions=config.positions)
-        self.grid = self.picture.grid
-        self.cell_map = nn.Linear(self.picture.features, hidden)
-        self.embedding = WordVectors(source.size, config.embedding_size, runs=ngrams, **dropout)
-        self.question = RecurrentReader(config.embedding_size, hidden, cell="lstm", directions=1)
+        self.encoder = PictureAndQuestion(config, channels, height, width, source, config.embedding_size, ngrams)
+        self.grid, hidden = self.encoder.grid, config.hidden_size
+        self.cell_map = nn.Linear(self.encoder.features, hidden)
+        self.question = LastState(config.embedding_size, hidden)
         self.hops = nn.ModuleList(StackedHop(hidden, config.normalize) for _ in range(config.num_hops))
         self.output = nn.Linear(hidden, labels)
         self.dropout = nn.Dropout(config.dropout)
 
     def logits(self, input: PictureQuestionInput) -> Float[Tensor, "B labels"]:
-        cells = torch.tanh(self.cell_map(self.dropout(self.picture(input.picture.pixels))))
-        found = self.read(input.question)
+        cells, words = self.encoder(input)
+        cells = torch.tanh(self.cell_map(cells))
+        found = self.question(words, input.question.lengths)
         for hop in self.hops:
             found = hop(cells, found)
         logits: Tensor = self.output(self.dropout(found))
         return logits
-
-    def read(self, question: WordsInput) -> Float[Tensor, "B D"]:
-        """The LSTM's state after the last word."""
-        words = self.dropout(self.embedding(question.tokens, question.spelling))
-        there = live(question.lengths, words.shape[1])
-        _, ends = self.question(words.transpose(0, 1).contiguous(), there.T.contiguous())
-        last: Tensor = ends[0]
-        return last
 
     def looks(self, input: PictureQuestionInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """One hop beside the other."""
