@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from saccade import processes, readers, systems, writers
-from saccade.data.batches import BatchSource, Integers, PlannedBatches, Reordered, cut
+from saccade.data.batches import BatchSource, Integers, PlannedBatches, Reordered, cut, in_epoch
 from saccade.data.examples import Example, Splits, groups_of, inputs_of
 from saccade.data.tensors import Batch
 from saccade.errors import DataError, InputError, UsageError
@@ -84,6 +84,10 @@ class Corpus:
     def batch(self, indices: Any) -> Batch:
         """The batch of these examples."""
         return Batch(self.inputs.batch(indices), None if self.targets is None else self.targets.batch(indices))
+
+    def in_epoch(self, seed: int, epoch: int) -> "Corpus":
+        """The same as this epoch of training sees it."""
+        return replace(self, inputs=in_epoch(self.inputs, seed, epoch))
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ LESS: dict[str, str] = {
 }
 PADDED = ("text", "words", "aspect", "document", "pieces", "picture_question")  # readers that pad their inputs
 # Writers whose scores have a loss that only `forward` computes: of given texts, and of a margin.
-OWN_LOSS = ("text", "continuation", "item", "masked", "permuted")
+OWN_LOSS = ("text", "caption", "continuation", "item", "masked", "permuted")
 # Systems that read no more than they are made for, and why.
 FULL = {"gpt2": "no window of text is longer than its context"}
 # Systems that write labels, but of one pass, and why.

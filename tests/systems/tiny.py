@@ -85,6 +85,7 @@ INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
 }
 TARGETS: dict[str, list[str]] = {
     "text": ["a fox", "the hill .", "sun", "it sings , one bird does", "to the sun ."],
+    "caption": ["a fox", "the hill .\na hill", "sun", "it sings , one bird does", "to the sun ."],
     "label": ["a", "b", "c", "a", "b"],
     "answer": ["a", "b\nc\nb", "c", "a", "b"],
     "number": ["4", "11", "2", "7", "5"],

@@ -48,12 +48,14 @@ class Bag:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A picture.
+    """A picture, and where in it is what the words of its target name, if that is known.
 
-    Shapes: pixels (height, width), gray, or (height, width, 3), red, green and blue
+    Shapes: pixels (height, width), gray, or (height, width, 3), red, green and blue; boxes (n, 5), the number of a word,
+            and row, column, height and width in pixels
     """
 
     pixels: NDArray[np.uint8]
+    boxes: NDArray[np.int64] | None = None
 
     def __str__(self) -> str:
         return f"{self.pixels.shape[1]} × {self.pixels.shape[0]}"

@@ -76,7 +76,7 @@ def nearest_neighbor(settings: Settings, splits: Splits, split: str) -> Scores:
     targets = [splits.train[int(index)].target for (index,) in near.kneighbors(features(part), return_distance=False)]
     if hasattr(settings.writer, "bleu_tokenize"):
         right = float(np.mean([target == example.target for target, example in zip(targets, part, strict=True)]))
-        scores = translation_scores(targets, [example.target for example in part], settings.writer.bleu_tokenize)
+        scores = translation_scores(targets, [[example.target] for example in part], settings.writer.bleu_tokenize)
         return {"examples": len(part), "exact_match": right, **scores}
     labels, numbers = _labels(splits)
     return label_scores(_numbered(part, numbers), np.eye(len(labels))[[numbers[target] for target in targets]])

@@ -304,11 +304,12 @@ class Writer(writer.Writer):
         return [unknown not in row and one.text == self.tokenizer.decode(row) for row, one in pairs]
 
     def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
-        loss = total / tokens
-        return {"loss": loss, "perplexity": perplexity(loss)} if self.config.metric != "exact_match" else {"loss": loss}
+        own = likelihood(total / tokens)
+        return own if self.config.metric != "exact_match" else {"loss": own["loss"]}
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-        return translation_scores(texts, references, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
+        every = [[one] for one in references]
+        return translation_scores(texts, every, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
 
     def signatures(self) -> dict[str, str]:
         return signatures(self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
@@ -323,6 +324,11 @@ class Writer(writer.Writer):
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
         return {"log_prob": prediction.log_prob}
+
+
+def likelihood(loss: float) -> dict[str, float]:
+    """The mean loss of a token in nats, and the perplexity."""
+    return {"loss": loss, "perplexity": perplexity(loss)}
 
 
 def _require_groups(config: Any, splits: Splits) -> None:

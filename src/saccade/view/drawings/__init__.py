@@ -12,11 +12,13 @@ from saccade.view.drawings import (
     glimpse_path,
     head_grid,
     heatmap,
+    image_cells,
     image_steps,
     lines,
     neighborhood,
     overlay,
     overview,
+    scan_path,
     shaded_text,
 )
 from saccade.view.drawings.figure import Drawing
@@ -35,6 +37,8 @@ DRAWINGS = (
     lines.DRAWING,
     overview.DRAWING,
     head_grid.DRAWING,
+    image_cells.DRAWING,
+    scan_path.DRAWING,
 )
 
 
