@@ -15,6 +15,8 @@ from saccade.task import Task
 from tests import made_tasks
 from tests.made_tasks import options, predictions, scene, settings
 
+from .test_picture import published
+
 SYSTEM = "stacked_attention"
 SIZES = ("model.channels=4", "model.num_stages=2", "model.hidden_size=6", "model.embedding_size=5", "tokens.size=100")
 QUESTIONS = ["what color is it ?", "is it red ?", "is there a circle ?"]
@@ -143,3 +145,30 @@ def test_a_scene_has_the_picture_and_the_words() -> None:
     assert drawn.axes["input"].grid == made.grid == (4, 6)
     assert list(drawn.axes["hop"].labels) == ["hop 1", "hop 2"]
     assert [look.name for look in drawn.looks] == ["hops", "words", "hop 1, word by word"]
+
+
+def test_a_picture_changes_in_an_epoch_alike_for_all_questions_about_it() -> None:
+    column = fitted("reader.crop=0.5", "reader.color=0.3").corpus(examples())
+    seen = [column.in_epoch(seed, epoch).batch([0, 1, 3]).input for seed, epoch in ((0, 0), (0, 0), (0, 1), (1, 0))]
+    first = seen[0].picture.pixels
+    assert torch.equal(first[0], first[1])
+    assert torch.equal(first, seen[1].picture.pixels)
+    assert not torch.equal(first, column.batch([0, 1, 3]).input.picture.pixels)
+    assert not any(torch.equal(first, other.picture.pixels) for other in seen[2:])
+    assert torch.equal(seen[0].question.tokens, seen[3].question.tokens)
+
+
+def test_a_published_backbone_reads_pictures_for_questions_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    words = (f"reader.backbone={published(tmp_path / 'resnet')}", *SIZES)
+    task = made_tasks.fitted(SYSTEM, examples(), *words)
+    column = task.reader.encode([one.input for one in examples()])
+    features = column.batch([3, 4, 6]).picture.pixels
+    assert features.shape[:2] == (3, 16)
+    assert torch.equal(features[0], features[1])
+    task.save(tmp_path)
+    other = Task.load(settings(SYSTEM, *words), tmp_path)
+    torch.testing.assert_close(other.reader.encode([examples()[3].input]).batch([0]).picture.pixels, features[:1])
+    made = made_tasks.model(SYSTEM, other, *words, loud=1.5)
+    assert made.grid == tuple(features.shape[2:])
+    assert scene(other, made, "train#4", splits=splits).axes["input"].grid == made.grid

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from saccade.attention.live import live
 from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
+from saccade.layers.backbones import Backbone, BackboneGrid, FeatureGrid, grid_reader
 from saccade.layers.picture_grid import PictureGrid
 from saccade.layers.recurrent import RecurrentReader
 from saccade.layers.word_embedding import WordVectors
@@ -22,7 +23,7 @@ class PlacedGrid(nn.Module):
 
     places: Tensor
 
-    def __init__(self, picture: PictureGrid, *, positions: bool) -> None:
+    def __init__(self, picture: PictureGrid | FeatureGrid | BackboneGrid, *, positions: bool) -> None:
         super().__init__()
         self.picture, self.grid = picture, picture.grid
         self.features = picture.features + 2 * positions
@@ -42,10 +43,18 @@ class PictureAndQuestion(nn.Module):
     """
 
     def __init__(
-        self, config: Any, channels: int, height: int, width: int, source: Vocabulary, embedding: int, ngrams: int
+        self,
+        config: Any,
+        channels: int,
+        height: int,
+        width: int,
+        source: Vocabulary,
+        embedding: int,
+        ngrams: int,
+        backbone: Backbone | None,
     ) -> None:
         super().__init__()
-        grid = PictureGrid(channels, height, width, config.channels, config.num_stages)
+        grid = grid_reader(backbone, channels, height, width, config.channels, config.num_stages)
         self.picture = PlacedGrid(grid, positions=config.positions)
         self.grid, self.features = self.picture.grid, self.picture.features
         dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}

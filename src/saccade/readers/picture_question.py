@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from saccade.data.batches import Integers, in_epoch
 from saccade.data.examples import Example, Picture, PictureQuestion, Splits
 from saccade.data.formats import picture_question_files
 from saccade.data.formats.image_files import SUFFIXES
@@ -29,14 +30,18 @@ class Config(picture.Config, words.Config):
 class PictureQuestionColumn:
     """Pictures, each held once, and questions; `places`: the picture of each question."""
 
-    def __init__(self, pictures: Column, places: Sequence[int], questions: Column) -> None:
-        self.pictures, self.places, self.questions = pictures, np.array(places, dtype=np.int64), questions
+    def __init__(self, pictures: Column, places: Sequence[int] | Integers, questions: Column) -> None:
+        self.pictures, self.places, self.questions = pictures, np.asarray(places, dtype=np.int64), questions
         self.lengths = np.ones(len(places), dtype=np.int64)
 
     def batch(self, indices: Any) -> PictureQuestionInput:
         """The tensors of these."""
         own = np.asarray(indices, dtype=np.int64)
         return PictureQuestionInput(self.pictures.batch(self.places[own]), self.questions.batch(indices))
+
+    def in_epoch(self, seed: int, epoch: int) -> "PictureQuestionColumn":
+        """The same as this epoch of training sees it: a picture is changed alike for all questions about it."""
+        return PictureQuestionColumn(in_epoch(self.pictures, seed, epoch), self.places, self.questions)
 
 
 class Reader(reader.Reader):

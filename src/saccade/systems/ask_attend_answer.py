@@ -18,6 +18,7 @@ from saccade.attention.live import live
 from saccade.config import Positive
 from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
+from saccade.layers.backbones import Backbone
 from saccade.layers.picture_and_question import PictureAndQuestion
 from saccade.layers.pooling import mean
 from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded, hops_look
@@ -67,12 +68,20 @@ class Model(Labeler):
     """Words and cells in one space, evidence for each hop in spaces of its own."""
 
     def __init__(
-        self, config: Config, channels: int, height: int, width: int, source: Vocabulary, labels: int, ngrams: int = 0
+        self,
+        config: Config,
+        channels: int,
+        height: int,
+        width: int,
+        source: Vocabulary,
+        labels: int,
+        ngrams: int = 0,
+        backbone: Backbone | None = None,
     ) -> None:
         super().__init__()
         self.config = config
         hidden = config.hidden_size
-        self.encoder = PictureAndQuestion(config, channels, height, width, source, hidden, ngrams)
+        self.encoder = PictureAndQuestion(config, channels, height, width, source, hidden, ngrams, backbone)
         self.grid, features = self.encoder.grid, self.encoder.features
         self.question_map = nn.Linear(hidden, hidden)
         self.key_map = nn.Linear(features, hidden)

@@ -16,6 +16,7 @@ from saccade.attention import attend, make_normalizer
 from saccade.config import Positive
 from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
+from saccade.layers.backbones import Backbone
 from saccade.layers.picture_and_question import LastState, PictureAndQuestion
 from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded, hops_look
 
@@ -56,11 +57,19 @@ class Model(Labeler):
     """The cells of the picture in the question's width, the question, and hops from one to the other."""
 
     def __init__(
-        self, config: Config, channels: int, height: int, width: int, source: Vocabulary, labels: int, ngrams: int = 0
+        self,
+        config: Config,
+        channels: int,
+        height: int,
+        width: int,
+        source: Vocabulary,
+        labels: int,
+        ngrams: int = 0,
+        backbone: Backbone | None = None,
     ) -> None:
         super().__init__()
         self.config = config
-        self.encoder = PictureAndQuestion(config, channels, height, width, source, config.embedding_size, ngrams)
+        self.encoder = PictureAndQuestion(config, channels, height, width, source, config.embedding_size, ngrams, backbone)
         self.grid, hidden = self.encoder.grid, config.hidden_size
         self.cell_map = nn.Linear(self.encoder.features, hidden)
         self.question = LastState(config.embedding_size, hidden)
