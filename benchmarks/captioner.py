@@ -72,7 +72,8 @@ class Loop(nn.Module):
             logits[:count, t], seen[:count, t], state = self.step(words[:count, t], cells[:count], own)
         live = torch.arange(words.shape[1]) < lengths[:, None]
         penalty = (1 - seen.sum(1)).square().sum()
-        return (F.cross_entropy(logits[live], target[live], reduction="sum") + penalty) / live.sum()
+        loss: Tensor = (F.cross_entropy(logits[live], target[live], reduction="sum") + penalty) / live.sum()
+        return loss
 
     @torch.no_grad()
     def caption(self, cells: Tensor) -> list[int]:
@@ -154,7 +155,7 @@ def searching(names: Sequence[str]) -> dict[str, Callable[[], object]]:
     """Captions of all pictures for each."""
     torch.manual_seed(0)
     batch = made(7)
-    makers = {
+    makers: dict[str, Callable[[Batch], Callable[[], object]]] = {
         "textbook search": loop_search,
         "one at a time": functools.partial(searched, size=1),
         "ours": functools.partial(searched, size=ROWS),

@@ -1,5 +1,7 @@
 """Show, attend and tell with hard attention: draws in training alone, alike on every device, a baseline that moves."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -8,12 +10,12 @@ from saccade.data.examples import Picture
 
 from ..second_device import DEVICE, on_cpu, on_device, second_device
 from .samples import close, gradients
-from .tiny import loss_of, options, tiny, without_dropout
+from .tiny import Tiny, loss_of, options, tiny, without_dropout
 
 HARD = {"attention": "hard", **without_dropout("show_attend_tell")}
 
 
-def hard(**changed: float) -> object:
+def hard(**changed: float) -> Tiny:
     return tiny("show_attend_tell", **{**HARD, **changed})
 
 
@@ -77,10 +79,12 @@ def test_what_stands_behind_the_end_of_a_caption_changes_nothing(share: float) -
     changed = type(batch.target)(wider, batch.target.lengths, batch.target.first)
     places = torch.rand(wider.shape[1], len(wider))
 
-    def loss(target: object) -> torch.Tensor:
+    def loss(target: Any) -> Any:
         size = target.tokens.shape[1]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(torch, "rand", lambda *shape: places[:size] if len(shape) == 1 else torch.full(shape, 0.5))
+            patch.setattr(
+                torch, "rand", lambda shape: torch.full((shape,), 0.5) if isinstance(shape, int) else places[:size]
+            )
             return one.model(type(batch)(batch.input, target)).loss
 
     before = one.model.baseline.clone()

@@ -96,7 +96,7 @@ def cider_d(captions: Sequence[Words], references: Sequence[Sequence[Words]]) ->
     ]
 
 
-def _rarities(references: Sequence[Sequence[Words]]) -> Mapping[Words, float]:
+def _rarities(references: Sequence[Sequence[Words]]) -> Mapping[tuple[str, ...], float]:
     """Of each n-gram the logarithm of the pictures for each one that has it in a reference."""
     having = Counter(gram for own in references for gram in {gram for one in own for gram in _grams(one)})
     return {gram: math.log(len(references) / count) for gram, count in having.items()} | {(): math.log(len(references))}
@@ -107,7 +107,7 @@ def _grams(text: Words) -> Iterable[tuple[str, ...]]:
     return (tuple(text[i : i + n]) for n in ORDERS for i in range(len(text) - n + 1))
 
 
-def _alike(one: Words, known: Words, rare: Mapping[Words, float]) -> float:
+def _alike(one: Words, known: Words, rare: Mapping[tuple[str, ...], float]) -> float:
     """The mean over n of the clipped cosine, lowered by the difference of lengths."""
     vectors = [_vectors(text, rare) for text in (one, known)]
     total = 0.0
@@ -119,7 +119,7 @@ def _alike(one: Words, known: Words, rare: Mapping[Words, float]) -> float:
     return total / len(ORDERS) * math.exp(-((len(one) - len(known)) ** 2) / (2 * SIGMA**2))
 
 
-def _vectors(text: Words, rare: Mapping[Words, float]) -> dict[int, dict[tuple[str, ...], float]]:
+def _vectors(text: Words, rare: Mapping[tuple[str, ...], float]) -> dict[int, dict[tuple[str, ...], float]]:
     """For each n the n-grams of a text, how often they come times how rare they are."""
     vectors: dict[int, dict[tuple[str, ...], float]] = {n: {} for n in ORDERS}
     for gram, count in Counter(_grams(text)).items():

@@ -190,7 +190,7 @@ class LastStateDecoder(AttentiveDecoder):
         gates = F.linear(words, self.word_weight, self.word_bias).flatten(0, 1)
         maps = [None if weight is None else once(weight) for weight in self._weights()]
         last = state.states.flatten(0, 2)
-        following, context, attended = self._advance(gates, last, state.annotations, *maps)
+        following, context, attended = self._advance(gates, last, state.annotations, None, *maps)
         after = replace(state, states=following.view(*shape, 1, -1), steps=state.steps + 1)
         outputs = self.hidden(following).unflatten(0, shape)
         return DecodedStep(outputs, context.unflatten(0, shape), attended, after)
@@ -205,11 +205,11 @@ class LastStateDecoder(AttentiveDecoder):
         gates: Float[Tensor, "N G"],
         state: Float[Tensor, "N S"],
         annotations: Annotations,
+        choose: Choose | None,
         tell: Map | None,
         carry: Map | None,
         ask: Map | None,
         gate: Map | None,
-        choose: Choose | None = None,
     ) -> tuple[Tensor, Tensor, Attended]:
         """The next states, the contexts and where they came from: the equations."""
         assert tell is not None
@@ -237,7 +237,7 @@ class LastStateDecoder(AttentiveDecoder):
             state = state if each is None else each.begin(state)
         maps = [None if each is None else each.map for each in repeated]
         for x in gates.unbind():
-            state, context, _ = self._advance(x, state, annotations, *maps, choose=choose)
+            state, context, _ = self._advance(x, state, annotations, choose, *maps)
             states.append(self.hidden(state))
             contexts.append(context)
         return Decoded(torch.stack(states), torch.stack(contexts))

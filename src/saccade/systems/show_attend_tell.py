@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention import attend, make_normalizer, make_score
+from saccade.attention import Score, attend, make_normalizer, make_score
 from saccade.attention.live import live
 from saccade.config import Amount, Count, Positive, Rate, Share
 from saccade.data.tensors import Batch, PictureInput, TextTarget
@@ -100,14 +100,8 @@ class Model(System):
         self.start_map = nn.Linear(features, 2 * hidden)
         self.embedding = nn.Embedding(target.size, embedding)
         score = make_score(config.score, query_width=hidden, key_width=features, keys=height * width)
-        parts = {"score": score, "query_map": query_map_for(score, hidden, features), "cell": "lstm", "gated": True}
-        if config.attention == "hard":
-            self.decoder = HardDecoder(embedding, hidden, features, normalize=Likeliest(), **parts)
-            self.register_buffer("baseline", torch.tensor(-math.log(target.size)))
-        else:
-            self.decoder = LastStateDecoder(
-                embedding, hidden, features, normalize=make_normalizer(config.normalize), **parts
-            )
+        self.decoder = _decoder(config, score, features)
+        self.register_buffer("baseline", torch.tensor(-math.log(target.size)), persistent=config.attention == "hard")
         self.state_map = nn.Linear(hidden, embedding)
         self.context_map = nn.Linear(features, embedding, bias=False)
         self.output = nn.Linear(embedding, target.size)
@@ -126,7 +120,7 @@ class Model(System):
         words = self.dropout(self.embedding(target.before().t()))
         open_ = live(target.lengths, len(words)).t()
         if self.training and isinstance(self.decoder, HardDecoder):
-            return self._drawn(memory, target, words, open_)
+            return self._drawn(self.decoder, memory, target, words, open_)
         decoded = self.decoder(words, memory.annotations, memory.start)
         read = self._read_out(words, decoded.outputs, decoded.contexts)
         rows, tokens = live_rows(read, target.tokens.t(), open_)
@@ -138,9 +132,11 @@ class Model(System):
         metrics = {"cross_entropy": cross_entropy.detach(), "coverage": penalty.detach()}
         return Output(cross_entropy + self.config.coverage * penalty, target.lengths.sum(), metrics)
 
-    def _drawn(self, memory: Memory, target: TextTarget, words: Tensor, open_: Bool[Tensor, "T B"]) -> Output:
+    def _drawn(
+        self, decoder: HardDecoder, memory: Memory, target: TextTarget, words: Tensor, open_: Bool[Tensor, "T B"]
+    ) -> Output:
         """The same of places that are drawn, with REINFORCE and the entropy of their weights (equations 11 and 12)."""
-        decoded = self._sampled(words, memory)
+        decoded = self._sampled(decoder, words, memory)
         logits = self.output(self._read_out(words, decoded.outputs, decoded.contexts))
         tokens = target.tokens.t().where(open_, IGNORED)
         losses = F.cross_entropy(
@@ -157,11 +153,11 @@ class Model(System):
         metrics = {"cross_entropy": cross_entropy, "coverage": penalty, "entropy": entropy}
         return Output(loss, count, {name: value.detach() for name, value in metrics.items()})
 
-    def _sampled(self, words: Float[Tensor, "T B E"], memory: Memory) -> HardDecoded:
+    def _sampled(self, decoder: HardDecoder, words: Float[Tensor, "T B E"], memory: Memory) -> HardDecoded:
         """All steps, of numbers that are drawn on the CPU, so that every device draws alike."""
         noise = torch.rand(words.shape[:2]).to(words.device)
         expected = (torch.rand(words.shape[1]) < self.config.expected_share).to(words.device)
-        return self.decoder.sampled(words, memory.annotations, memory.start, noise, expected)
+        return decoder.sampled(words, memory.annotations, memory.start, noise, expected)
 
     def _weights(self, memory: Memory, outputs: Float[Tensor, "T B D"]) -> Float[Tensor, "T B K"]:
         """Where each step attended: the queries are the states before the steps."""
@@ -191,3 +187,18 @@ class Model(System):
 def coverage(weights: Float[Tensor, "T B K"], open_: Bool[Tensor, "T B"]) -> Float[Tensor, ""]:
     """Σ_i (1 − Σ_t α_ti)² of all examples."""
     return (1 - (weights * open_[..., None]).sum(0)).square().sum()
+
+
+def _decoder(config: Config, score: Score, features: int) -> LastStateDecoder:
+    """The gated LSTM that sees all cells, or one."""
+    kind = HardDecoder if config.attention == "hard" else LastStateDecoder
+    return kind(
+        config.embedding_size,
+        config.hidden_size,
+        features,
+        score=score,
+        normalize=Likeliest() if config.attention == "hard" else make_normalizer(config.normalize),
+        query_map=query_map_for(score, config.hidden_size, features),
+        cell="lstm",
+        gated=True,
+    )

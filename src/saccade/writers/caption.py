@@ -35,8 +35,7 @@ class Writer(text.Writer):
 
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:
-        own = ("bleu", "chrf") if config.metric == "bleu" else ()
-        return ("exact_match", "loss", "perplexity", *own, *caption_scores.NAMES, "pointing_accuracy")
+        return (*text.Writer.metrics(config), *caption_scores.NAMES, "pointing_accuracy")
 
     @classmethod
     def texts_of(cls, config: Any, tokens: Any, splits: Splits) -> TextParts:
@@ -88,9 +87,6 @@ class Writer(text.Writer):
     def _spelled(self, row: Sequence[int]) -> str | None:
         """What these tokens say; None: they have an unknown one."""
         return None if self.vocabulary.unknown in row else self.tokenizer.decode(row)
-
-    def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
-        return text.likelihood(total / tokens)
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         every = [one.split("\n") for one in references]

@@ -304,8 +304,8 @@ class Writer(writer.Writer):
         return [unknown not in row and one.text == self.tokenizer.decode(row) for row, one in pairs]
 
     def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
-        own = likelihood(total / tokens)
-        return own if self.config.metric != "exact_match" else {"loss": own["loss"]}
+        loss = total / tokens
+        return {"loss": loss, "perplexity": perplexity(loss)} if self.config.metric != "exact_match" else {"loss": loss}
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         every = [[one] for one in references]
@@ -324,11 +324,6 @@ class Writer(writer.Writer):
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
         return {"log_prob": prediction.log_prob}
-
-
-def likelihood(loss: float) -> dict[str, float]:
-    """The mean loss of a token in nats, and the perplexity."""
-    return {"loss": loss, "perplexity": perplexity(loss)}
 
 
 def _require_groups(config: Any, splits: Splits) -> None:

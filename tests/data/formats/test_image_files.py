@@ -108,12 +108,12 @@ def huge(path: Path) -> None:
     path.write_bytes(content[:16] + head + struct.pack(">I", zlib.crc32(b"IHDR" + head)) + content[33:])
 
 
-def drawn(mode: str, color: Any) -> Callable[[Path], None]:
+def drawn(mode: str, color: Any) -> Callable[[Path], object]:
     return lambda path: Image.new(mode, (8, 8), color).save(path)
 
 
 RED, WHITE, BLACK = (255, 0, 0), (255, 255, 255), (0, 0, 0)
-ODD: list[tuple[str, str, Callable[[Path], None], Any]] = [
+ODD: list[tuple[str, str, Callable[[Path], object], Any]] = [
     ("animated: the first frame", "a.gif", animated, RED),
     ("animated webp", "a.webp", animated, RED),
     ("colors of a printer", "a.jpg", drawn("CMYK", (0, 255, 255, 0)), RED),
@@ -130,7 +130,7 @@ ODD: list[tuple[str, str, Callable[[Path], None], Any]] = [
 
 @pytest.mark.parametrize(("name", "make", "expected"), [case[1:] for case in ODD], ids=[case[0] for case in ODD])
 def test_odd_pictures_have_a_defined_answer_or_a_clear_line(
-    tmp_path: Path, name: str, make: Callable[[Path], None], expected: Any
+    tmp_path: Path, name: str, make: Callable[[Path], object], expected: Any
 ) -> None:
     make(tmp_path / name)
     if isinstance(expected, tuple):

@@ -1,6 +1,7 @@
 """Scenes of digits: the sentence says what stands where, and boxes say where each digit is."""
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from saccade.data.sets import digit_scenes
 from saccade.data.sets.digit_scenes import CELL, DIGIT, NAMES, Config, load, told
 from saccade.errors import UsageError
 
-SIZES = {"train_size": 30, "valid_size": 5, "test_size": 5}
+SIZES: Any = {"train_size": 30, "valid_size": 5, "test_size": 5}
 
 
 @pytest.fixture(autouse=True)

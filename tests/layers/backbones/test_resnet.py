@@ -1,6 +1,7 @@
 """ResNet: the features of `transformers` from the same parameters."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,15 +12,15 @@ from saccade.layers.backbones import opened
 from saccade.layers.backbones.resnet import network
 
 
-def published(place: Path, kind: type = ResNetModel, **changed: object) -> ResNetModel:
+def published(place: Path, kind: type = ResNetModel, **changed: Any) -> Any:
     """A small one with statistics that matter, saved as theirs are."""
     sizes = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [2, 1], "layer_type": "basic"}
     made = kind(ResNetConfig(**{**sizes, **changed})).eval()
     with torch.no_grad():
         for part in made.modules():
             if isinstance(part, torch.nn.BatchNorm2d):
-                for tensor in (part.running_mean, part.running_var, part.weight, part.bias):
-                    tensor.uniform_(0.5, 1.5)
+                for tensor in (*part.parameters(), *part.buffers()):
+                    _ = tensor.uniform_(0.5, 1.5) if tensor.is_floating_point() else None
     made.save_pretrained(place)
     return made
 
@@ -33,7 +34,7 @@ def published(place: Path, kind: type = ResNetModel, **changed: object) -> ResNe
         {"downsample_in_first_stage": True, "depths": [1, 2], "hidden_sizes": [12, 16]},
     ],
 )
-def test_features_are_those_of_transformers(tmp_path: Path, changed: dict[str, object]) -> None:
+def test_features_are_those_of_transformers(tmp_path: Path, changed: dict[str, Any]) -> None:
     made = published(tmp_path, **changed)
     backbone, tensors = opened(str(tmp_path), frozen=True)
     pixels = torch.randn(2, 3, 37, 50)

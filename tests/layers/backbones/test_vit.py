@@ -1,6 +1,7 @@
 """The vision transformer: the features of `transformers` from the same parameters."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from saccade.layers.backbones.vit import network
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
 
 
-def published(place: Path, kind: type = ViTModel, **changed: object) -> ViTModel:
+def published(place: Path, kind: type = ViTModel, **changed: Any) -> Any:
     """A small one, loud enough that patches differ, saved as theirs are."""
     made = kind(ViTConfig(**{**SIZES, "image_size": 24, "patch_size": 8, **changed})).eval()
     with torch.no_grad():
@@ -25,7 +26,7 @@ def published(place: Path, kind: type = ViTModel, **changed: object) -> ViTModel
 
 @pytest.mark.parametrize("changed", [{}, {"qkv_bias": False}, {"layer_norm_eps": 0.1, "num_channels": 1}])
 @pytest.mark.parametrize("kind", [ViTModel, ViTForImageClassification])
-def test_features_are_those_of_transformers(tmp_path: Path, kind: type, changed: dict[str, object]) -> None:
+def test_features_are_those_of_transformers(tmp_path: Path, kind: type, changed: dict[str, Any]) -> None:
     made = published(tmp_path, kind, **changed)
     backbone, tensors = opened(str(tmp_path), frozen=True)
     pixels = torch.randn(2, backbone.channels, 24, 24)

@@ -13,7 +13,7 @@ PIXELS = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # mean and deviation wh
 NARROWER = 4  # how many times fewer channels the middle of a bottleneck has
 
 
-class Convolution(nn.Module):
+class StandardizedConvolution(nn.Module):
     """A convolution without bias, standardized. Shapes: (B, C, H, W) -> (B, channels, H / stride, W / stride)"""
 
     def __init__(self, before: int, channels: int, size: int, stride: int = 1) -> None:
@@ -26,7 +26,7 @@ class Convolution(nn.Module):
         return out
 
 
-class Block(nn.Module):
+class ResNetBlock(nn.Module):
     """Two convolutions of 3 × 3, or a bottleneck of three, and a way around them."""
 
     def __init__(self, before: int, channels: int, stride: int, *, bottleneck: bool, early: bool) -> None:
@@ -37,9 +37,9 @@ class Block(nn.Module):
             parts = [(before, narrow, 1, first), (narrow, narrow, 3, second), (narrow, channels, 1, 1)]
         else:
             parts = [(before, channels, 3, stride), (channels, channels, 3, 1)]
-        self.layer = nn.ModuleList(Convolution(*sizes) for sizes in parts)
+        self.layer = nn.ModuleList(StandardizedConvolution(*sizes) for sizes in parts)
         same = before == channels and stride == 1
-        self.shortcut = nn.Identity() if same else Convolution(before, channels, 1, stride)
+        self.shortcut = nn.Identity() if same else StandardizedConvolution(before, channels, 1, stride)
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B _ _ _"]:
         residual = x
@@ -47,6 +47,18 @@ class Block(nn.Module):
             residual = part(residual)
             residual = F.relu(residual) if number < len(self.layer) else residual
         return F.relu(residual + self.shortcut(x))
+
+
+class Stage(nn.Module):
+    """Blocks, one after the other. Shapes: (B, C, H, W) -> (B, channels, H / stride, W / stride)"""
+
+    def __init__(self, layers: nn.Sequential) -> None:
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B _ _ _"]:
+        out: Tensor = self.layers(x)
+        return out
 
 
 class ResNet(nn.Module):
@@ -60,19 +72,18 @@ class ResNet(nn.Module):
         widths, depths = config["hidden_sizes"], config["depths"]
         kinds = {"bottleneck": config["layer_type"] == "bottleneck", "early": config.get("downsample_in_bottleneck", False)}
         strides = [2 if config.get("downsample_in_first_stage") else 1] + [2] * (len(widths) - 1)
-        stem = Convolution(config.get("num_channels", 3), config["embedding_size"], 7, 2)
+        stem = StandardizedConvolution(config.get("num_channels", 3), config["embedding_size"], 7, 2)
         self.embedder = nn.ModuleDict({"embedder": stem})
-        stages = []
+        stages = list[nn.Module]()
         for before, width, depth, stride in zip([config["embedding_size"], *widths], widths, depths, strides, strict=False):
             sizes = [(before, width, stride)] + [(width, width, 1)] * (depth - 1)
-            stages.append(nn.ModuleDict({"layers": nn.Sequential(*(Block(*own, **kinds) for own in sizes))}))
-        self.encoder = nn.ModuleDict({"stages": nn.ModuleList(stages)})
+            stages.append(Stage(nn.Sequential(*(ResNetBlock(*own, **kinds) for own in sizes))))
+        self.encoder = nn.ModuleDict({"stages": nn.Sequential(*stages)})
 
     def forward(self, pixels: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D _ _"]:
         x = F.max_pool2d(F.relu(self.embedder["embedder"](pixels)), 3, 2, 1)
-        for stage in self.encoder["stages"]:  # type: ignore[union-attr]
-            x = stage["layers"](x)
-        return x
+        out: Tensor = self.encoder["stages"](x)
+        return out
 
 
 def network(config: Mapping[str, Any]) -> ResNet:

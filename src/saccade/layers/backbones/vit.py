@@ -17,7 +17,7 @@ from saccade.errors import DataError
 PIXELS = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))  # mean and deviation where nothing else is said
 
 
-class SelfAttention(nn.Module):
+class PatchAttention(nn.Module):
     """Every patch looks at all. Shapes: (B, N, D) -> (B, N, D)"""
 
     def __init__(self, width: int, heads: int, *, bias: bool) -> None:
@@ -35,14 +35,14 @@ class SelfAttention(nn.Module):
         return out
 
 
-class Layer(nn.Module):
+class PatchLayer(nn.Module):
     """Self-attention and two maps, each behind a layer norm and with a way around. Shapes: (B, N, D) -> (B, N, D)"""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__()
         width, inner, eps = config["hidden_size"], config["intermediate_size"], config.get("layer_norm_eps", 1e-12)
         self.layernorm_before, self.layernorm_after = nn.LayerNorm(width, eps), nn.LayerNorm(width, eps)
-        self.attention = SelfAttention(width, config["num_attention_heads"], bias=config.get("qkv_bias", True))
+        self.attention = PatchAttention(width, config["num_attention_heads"], bias=config.get("qkv_bias", True))
         self.intermediate = nn.ModuleDict({"dense": nn.Linear(width, inner)})
         self.output = nn.ModuleDict({"dense": nn.Linear(inner, width)})
 
@@ -80,7 +80,7 @@ class VisionTransformer(nn.Module):
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__()
         self.embeddings = Embeddings(config)
-        layers = nn.Sequential(*(Layer(config) for _ in range(config["num_hidden_layers"])))
+        layers = nn.Sequential(*(PatchLayer(config) for _ in range(config["num_hidden_layers"])))
         self.encoder = nn.ModuleDict({"layer": layers})
         self.layernorm = nn.LayerNorm(config["hidden_size"], config.get("layer_norm_eps", 1e-12))
 
