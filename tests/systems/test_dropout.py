@@ -46,6 +46,17 @@ def read_in_groups(batch: Batch) -> int:
 
 # What is given beside the dropout, and how many times a dropout is applied.
 SITES: dict[tuple[str, str], list[tuple[dict[str, Any], Count]]] = {
+    # The words of the question, the cells of the picture, and what the output reads.
+    ("ask_attend_answer", "word_dropout"): [({}, 1)],
+    ("ask_attend_answer", "letter_dropout"): [({}, 1)],
+    ("ask_attend_answer", "dropout"): [({}, 3), ({"num_hops": 1}, 3)],
+    ("stacked_attention", "word_dropout"): [({}, 1)],
+    ("stacked_attention", "letter_dropout"): [({}, 1)],
+    ("stacked_attention", "dropout"): [({}, 3)],
+    # The same, and what both glimpses show.
+    ("show_ask_attend_answer", "word_dropout"): [({}, 1)],
+    ("show_ask_attend_answer", "letter_dropout"): [({}, 1)],
+    ("show_ask_attend_answer", "dropout"): [({}, 4)],
     # The text's words and the aspect's.
     ("atae_lstm", "word_dropout"): [({}, 2)],
     ("atae_lstm", "letter_dropout"): [({}, 2)],

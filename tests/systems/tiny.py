@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import config, systems
-from saccade.data.examples import Bag, Example, Node, Pair, Picture, Splits
+from saccade.data.examples import Bag, Example, Node, Pair, Picture, PictureQuestion, Splits
 from saccade.data.formats.graph_files import GraphData
 from saccade.data.formats.pickles import Csr
 from saccade.data.tensors import Batch
@@ -80,12 +80,14 @@ INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
     "bag": bags,
     "set": lambda: SETS,
     "picture": pictures,
+    "picture_question": lambda: [PictureQuestion(*pair) for pair in zip(pictures(), TEXTS, strict=True)],
     "node": lambda: [Node(number) for number in range(COUNT)],
 }
 TARGETS: dict[str, list[str]] = {
     "text": ["a fox", "the hill .", "sun", "it sings , one bird does", "to the sun ."],
     "caption": ["a fox", "the hill .\na hill", "sun", "it sings , one bird does", "to the sun ."],
     "label": ["a", "b", "c", "a", "b"],
+    "answer": ["a", "b\nc\nb", "c", "a", "b"],
     "number": ["4", "11", "2", "7", "5"],
     "item": [""] * COUNT,  # it is marked in the input
     "continuation": TEXTS,
@@ -124,7 +126,9 @@ GIVEN: dict[str, config.Table] = {
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
 }
-LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0}  # what parameters are multiplied by where 1.5 would be too much
+LOUD = {"se_resnet": 0.7} | dict.fromkeys(
+    ("show_attend_tell", "ask_attend_answer", "show_ask_attend_answer", "stacked_attention"), 1.0
+)  # what parameters are multiplied by where 1.5 would be too much
 
 
 class Tiny(NamedTuple):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from saccade.training.settings import Settings, resolve
 from tests.made import photos
+from tests.made_questions import asked
 
 WORDS = [
     f"train.{word}"
@@ -131,6 +132,13 @@ def captions(folder: Path) -> Settings:
     )
 
 
+def questions(folder: Path) -> Settings:
+    """Pictures that are shared by several questions, of which some words are dropped by chance."""
+    words = [f"data.train={asked(folder)}", "data.size=10", "train.batch_size=5", "model.word_dropout=0.2"]
+    sizes = [f"model.{word}" for word in ("channels=4", "num_stages=2", "embedding_size=5", "hidden_size=6", "dropout=0.2")]
+    return resolve({"system": "stacked_attention"}, [*words, *sizes, *WORDS])
+
+
 def windows(folder: Path) -> Settings:
     """Running text, in windows at random places."""
     (folder / "my.txt").write_text("".join(f"it is {n % 7} o'clock and all is well\n" for n in range(60)))
@@ -194,6 +202,7 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
         cloud,
         glimpses,
         captions,
+        questions,
         windows,
         hidden,
         permuted,

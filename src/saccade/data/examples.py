@@ -65,6 +65,26 @@ class Picture:
         yield f"{self.pixels.shape}".encode()
         yield np.ascontiguousarray(self.pixels).tobytes()
 
+    def white(self) -> "Picture":
+        """A picture of the same size on which nothing is to be seen: the control for those who look."""
+        return Picture(np.full_like(self.pixels, 255))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PictureQuestion:
+    """A picture, and what is asked about it; questions on one picture share it."""
+
+    picture: Picture
+    question: str
+
+    def __str__(self) -> str:
+        return self.question
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from."""
+        yield self.question.encode("utf-8", "surrogatepass") + b"\0"
+        yield from self.picture.content()
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:

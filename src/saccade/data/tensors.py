@@ -158,6 +158,14 @@ class PictureInput:
 
 
 @dataclass(frozen=True)
+class PictureQuestionInput:
+    """Pictures, and the words of the question on each."""
+
+    picture: PictureInput
+    question: WordsInput
+
+
+@dataclass(frozen=True)
 class NodeInput:
     """Nodes to be labeled, in the whole graph.
 

@@ -42,6 +42,8 @@ METRICS = {
     for metric in (
         _share("exact_match", "exact match"),
         _share("accuracy", "accuracy"),
+        _share("vqa_accuracy", "VQA accuracy"),
+        _share("known_answers", "known answers"),
         _share("chance", "accuracy by chance"),
         Metric("bleu", "BLEU", digits=2),
         Metric("chrf", "chrF", digits=2),
