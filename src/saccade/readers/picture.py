@@ -1,7 +1,7 @@
 """Pictures: standardized by the mean and deviation of each channel."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from torch import Tensor
 
 from saccade import records
 from saccade.config import Empty
-from saccade.data.examples import Example, Picture, Splits
+from saccade.data.examples import Example, Picture, Splits, inputs_of
 from saccade.data.formats.image_files import SUFFIXES, fitted_image, pixels_of
 from saccade.data.formats.tables import Table
+from saccade.data.picture_sets import DrawnPictures
 from saccade.data.tensors import PictureInput
 from saccade.errors import DataError, UsageError
 from saccade.readers import reader
@@ -24,6 +25,7 @@ from saccade.view.trace import Axis
 
 FILE = "pixels.json"
 AT_ONCE = 1000  # pictures that are counted together
+SAMPLE = 10_000  # pictures that a scale is learned from, where pictures are drawn
 
 Pixels = NDArray[np.uint8]
 Config = Empty
@@ -71,13 +73,16 @@ class PixelScale:
 class PictureColumn:
     """Pictures in bytes; a batch is made into numbers when it is wanted."""
 
-    def __init__(self, scale: PixelScale, pixels: Pixels) -> None:
+    def __init__(self, scale: PixelScale, pixels: Pixels | DrawnPictures) -> None:
         self.scale, self.pixels = scale, pixels
         self.lengths = np.ones(len(pixels), dtype=np.int64)
 
     def batch(self, indices: Any) -> PictureInput:
         """The tensors of these pictures."""
-        return PictureInput(self.scale.standardized(self.pixels[np.asarray(indices, dtype=np.int64)]))
+        places = np.asarray(indices, dtype=np.int64)
+        drawn = isinstance(self.pixels, DrawnPictures)
+        pixels = self.pixels.pixels(places) if drawn else self.pixels[places]
+        return PictureInput(self.scale.standardized(pixels.reshape(len(places), *self.scale.shape)))
 
 
 class Reader(reader.Reader):
@@ -94,7 +99,10 @@ class Reader(reader.Reader):
     def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str]) -> "Reader":
         first = splits.train[0].input.pixels.shape
         shape = (first[0], first[1], first[2] if len(first) == 3 else 1)
-        return cls(config, PixelScale.of(stacked([example.input for example in splits.train], shape)))
+        inputs = inputs_of(splits.train)
+        if isinstance(inputs, DrawnPictures):  # of which there may be any number
+            inputs = inputs[:SAMPLE]
+        return cls(config, PixelScale.of(stacked(inputs, shape)))
 
     @classmethod
     def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
@@ -116,7 +124,13 @@ class Reader(reader.Reader):
     def check(self, example: Example) -> None:
         require_shape(example.input.pixels, self.scale.shape)
 
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        # Those that are drawn are all alike.
+        return super().flaws(examples[:1] if isinstance(inputs_of(examples), DrawnPictures) else examples)
+
     def encode(self, inputs: Sequence[Picture]) -> PictureColumn:
+        if isinstance(inputs, DrawnPictures):
+            return PictureColumn(self.scale, inputs)
         return PictureColumn(self.scale, stacked(inputs, self.scale.shape))
 
     def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
