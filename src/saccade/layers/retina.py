@@ -48,7 +48,7 @@ def surroundings(images: Float[Tensor, "B C H W"], reach: int) -> Float[Tensor, 
 def glimpses(
     around: Float[Tensor, "N C _ _ R R"], samples: Int[Tensor, " B"], at: Int[Tensor, "B 2"], scales: int
 ) -> Tensor:
-    """Windows of 1, 2, 4 … times R / 2^(scales − 1) pixels in `surroundings`, all scaled to that; `samples` says of which image.
+    """Windows of 1, 2, 4 … times R / 2^(scales − 1) pixels in `surroundings`, all scaled to that; `samples`: of which image.
 
     Shapes: -> (B, scales · C, size, size)
     """

@@ -170,7 +170,7 @@ class Model(Labeler):
         return advantage.square().sum() - self.config.reinforce_weight * (path.log_probs * advantage.detach()).sum()
 
     def look_around(self, images: Float[Tensor, "B C H W"], copies: int = 1) -> Path:
-        """All glimpses, along so many paths for each image; the first is at the center, and all paths of an image share it."""
+        """All glimpses, along so many paths for each image, which share the first: it is at the center."""
         around, samples = self.retina.surroundings(images), torch.arange(len(images), device=images.device)
         location = images.new_zeros(len(images), 2)
         state = images.new_zeros(len(images), self.core.state_size)
