@@ -17,6 +17,7 @@ from saccade.view.drawings import (
     neighborhood,
     overlay,
     overview,
+    place_map,
     shaded_text,
 )
 from saccade.view.drawings.figure import Drawing
@@ -25,6 +26,7 @@ from saccade.view.trace import Look, Scene, quoted
 DRAWINGS = (
     glimpse_path.DRAWING,
     shaded_text.DOCUMENT,
+    place_map.DRAWING,
     image_steps.DRAWING,
     overlay.DRAWING,
     gallery.DRAWING,
