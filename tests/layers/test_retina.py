@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention import looking
-from saccade.layers.retina import Retina, glimpses, middles, surroundings
+from saccade.layers.retina import Retina, middles
 
 
 def sliced(image: Tensor, row: int, column: int, size: int, step: int) -> Tensor:
@@ -28,7 +28,7 @@ def test_it_is_plain_slicing_at_200_places(size: int, scales: int, channels: int
     corners = torch.tensor([[-1.0, -1], [1, 1], [-1, 1], [1, -1], [0, 0], [-1, 0], [0, 1]])
     locations = torch.cat((corners, torch.rand(193, 2) * 2 - 1))
     samples, at = torch.randint(0, 10, (200,)), middles(locations, 30, 21)
-    found = glimpses(surroundings(images, size << (scales - 1)), samples, at, scales)
+    found = Retina(size, scales)(images, samples, locations)
     assert found.shape == (200, scales * channels, size, size)
     for window, sample, (row, column) in zip(found, samples, at.tolist(), strict=True):
         expected = [sliced(images[sample], row, column, size, 2**scale) for scale in range(scales)]
@@ -43,7 +43,7 @@ def test_locations_reach_from_edge_to_edge() -> None:
 def test_it_keeps_where_it_looked() -> None:
     retina = Retina(4, 3)
     with looking(retina) as seen:
-        retina(retina.surroundings(torch.rand(1, 1, 20, 30)), torch.tensor([0]), torch.tensor([[0.0, -1.0]]))
+        retina(torch.rand(1, 1, 20, 30), torch.tensor([0]), torch.tensor([[0.0, -1.0]]))
     (glimpse,) = seen[""]
     assert glimpse.boxes().tolist() == [[[8, -2, 4, 4], [6, -4, 8, 8], [2, -8, 16, 16]]]
 
@@ -52,5 +52,5 @@ def test_memory_order_of_the_picture_does_not_count() -> None:
     images = torch.rand(2, 3, 9, 9)
     places = torch.tensor([0, 1]), torch.tensor([[0.3, -0.9], [0.7, 0.1]])
     retina = Retina(4, 2)
-    last = retina.surroundings(images.to(memory_format=torch.channels_last))
-    assert torch.equal(retina(last, *places), retina(retina.surroundings(images), *places))
+    last = images.to(memory_format=torch.channels_last)
+    assert torch.equal(retina(last, *places), retina(images, *places))

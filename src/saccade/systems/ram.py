@@ -171,7 +171,8 @@ class Model(Labeler):
 
     def look_around(self, images: Float[Tensor, "B C H W"], copies: int = 1) -> Path:
         """All glimpses, along so many paths for each image, which share the first: it is at the center."""
-        around, samples = self.retina.surroundings(images), torch.arange(len(images), device=images.device)
+        images = images.contiguous()  # once for all glimpses
+        samples = torch.arange(len(images), device=images.device)
         location = images.new_zeros(len(images), 2)
         state = images.new_zeros(len(images), self.core.state_size)
         states, log_probs = [], [images.new_zeros(copies * len(images), 0)]
@@ -179,7 +180,7 @@ class Model(Labeler):
             if step:
                 location, log_prob = self.next_location(images, samples, states[-1], step)
                 log_probs.append(log_prob)
-            state = self.core(self.glimpse(self.retina(around, samples, location), location), state)
+            state = self.core(self.glimpse(self.retina(images, samples, location), location), state)
             if not step and copies > 1:
                 samples, state = samples.repeat(copies), state.repeat(copies, 1)
             states.append(state[:, : self.config.hidden_size])
