@@ -4,9 +4,9 @@ python benchmarks/glimpses.py            all cases
 python benchmarks/glimpses.py --quick    at most a minute
 
 All give the same windows of all scales, which is checked. *grid_sample* takes every pixel of a window (nearest) and averages
-them; *grid_sample, points* only as many points as the glimpse has (bilinear): less work, but no average, so that thin strokes
-come and go. *loop* pads each batch and cuts the windows out picture by picture, as the ports of the paper do; *unfold* cuts them
-out of the view of all windows of each picture, picture by picture.
+them; *grid_sample, points* only as many points as the glimpse has (bilinear): less work, but no average, so that thin
+strokes come and go. *loop* pads each batch and cuts the windows out picture by picture, as the ports of the paper do;
+*unfold* takes them from the view of all windows of each picture, picture by picture.
 """
 
 from typing import NamedTuple

@@ -122,7 +122,7 @@ def caption(words: Sequence[str] = ("a", "dog", "on", "grass")) -> Scene:
 
 
 def places() -> Scene:
-    """A grid of 3 × 4 places over an image of 30 × 40 pixels; each looks mostly at itself. And a label that looks at words."""
+    """A grid of 3 × 4 places over an image of 30 × 40 pixels; each looks mostly at itself. And gates."""
     image = np.add.outer(np.arange(30), np.arange(40)).astype(np.uint8) * 3
     weights = softmax(6 * np.eye(12) + np.random.default_rng(0).random((1, 12, 12)))
     names = [f"{row}, {column}" for row in range(3) for column in range(4)]

@@ -1,6 +1,6 @@
 """Windows of several scales around places of pictures, zero outside of them: what a retina sees.
 
-Their meaning is `windows_definition`; float32 on the CPU runs in `saccade.kernels.loops.window_loops`, which copies no picture.
+Their meaning is `windows_definition`; float32 on the CPU runs in `saccade.kernels.loops.window_loops` and copies no picture.
 """
 
 import torch
@@ -26,7 +26,7 @@ def windows(
 
 
 def windows_definition(images: Tensor, samples: Tensor, at: Tensor, size: int, scales: int) -> Tensor:
-    """The same in plain torch: one copy of the largest windows, out of a view of all there are, and the others cut out of it."""
+    """The same in plain torch: the largest windows out of a view of all there are, and the others cut out of these."""
     reach = size << (scales - 1)
     before = reach // 2
     padded = F.pad(images.contiguous(), (before, reach - before) * 2)

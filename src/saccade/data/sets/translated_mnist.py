@@ -1,7 +1,7 @@
-"""Digits of MNIST at random places of a larger picture, with pieces of other digits around them (Mnih et al. 2014, section 4.1).
+"""Digits of MNIST at random places of a larger picture, among pieces of other digits (Mnih et al. 2014, section 4.1).
 
-Every picture is a function of the seed and its number, drawn when a batch needs it: the training digits come at other places,
-among other pieces, so many times before anything is seen twice.
+Every picture is a function of the seed and its number, drawn when a batch needs it: a training digit comes many times, at
+other places and among other pieces, before anything is seen twice.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where one place of a picture looked in the same picture: the place, and the picture under its weights (Zhang et al. 2019)."""
+"""Where one place of a picture looked in that picture: the place, and the picture under its weights (Zhang et al. 2019)."""
 
 from typing import Any
 
