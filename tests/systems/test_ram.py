@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from saccade.data.tensors import Batch, LabelTarget, PictureInput
 from saccade.errors import UsageError
-from saccade.systems import picture_network
 from saccade.systems.ram import Config, LstmCore, Model, Path, RectifiedCore, from_pixels
 
 from .samples import close, gradients
@@ -189,25 +187,6 @@ def test_chance_is_drawn_anew_in_training() -> None:
     torch.manual_seed(1)
     losses = [made(batch()).loss.item() for _ in range(2)]
     assert losses[0] != losses[1]
-
-
-def flops(made: torch.nn.Module, side: int) -> int:
-    """Multiplications and additions for one picture."""
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        made.eval().logits(PictureInput(torch.randn(1, 1, side, side)))
-    return int(counter.get_total_flops())
-
-
-def test_its_work_does_not_grow_with_the_picture_but_a_convolution_does() -> None:
-    sides = (60, 120, 240)
-    ours, theirs = [], []
-    for side in sides:
-        ours.append(flops(Model(Config(num_scales=3, glimpse_size=12), 1, side, side, 10), side))
-        theirs.append(flops(picture_network.Model(picture_network.Config(), 1, side, side, 10), side))
-    assert ours[0] == ours[1] == ours[2]
-    pixels = [side * side for side in sides]
-    for work, count in zip(theirs, pixels, strict=True):
-        assert work / theirs[0] == pytest.approx(count / pixels[0], rel=0.3)
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
