@@ -48,4 +48,5 @@ def drawn_at(places: Integers, count: int, seed: int, purpose: int) -> Floats:
     mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + raw  # wraps, as meant
     for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(multiplier)
-    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    drawn: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return drawn

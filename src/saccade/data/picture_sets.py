@@ -49,15 +49,18 @@ class DrawnPicture(Picture):
     """A picture that is drawn whenever its pixels are wanted."""
 
     __slots__ = ("_draw", "_number")
+    _draw: Draw
+    _number: int
 
     def __init__(self, draw: Draw, number: int) -> None:
         object.__setattr__(self, "_draw", draw)
         object.__setattr__(self, "_number", number)
 
     @property
-    def pixels(self) -> NDArray[np.uint8]:  # type: ignore[override]
+    def pixels(self) -> NDArray[np.uint8]:
         """The picture, (height, width)."""
-        return self._draw(np.array([self._number]))[0]
+        (picture,) = self._draw(np.array([self._number]))
+        return np.asarray(picture)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from saccade.view.output import colors
 from saccade.view.output.embedded_images import Pixels, address, image, sizes
 from saccade.view.output.scales import Floats, LinearScale, symmetric
 from saccade.view.output.screen import Screen
-from saccade.view.output.svg import INK, PAPER, document, element, text
+from saccade.view.output.svg import INK, PAPER, Attributes, document, element, text
 from saccade.view.output.svg_layout import SMALL, Box, heading
 from saccade.view.trace import Look, Scene
 
@@ -73,7 +73,13 @@ def _frame(place: int | None, grid: tuple[int, int], ground: Box) -> list[str]:
         return []
     high, wide = ground.height / grid[0], ground.width / grid[1]
     row, column = divmod(place, grid[1])
-    edges = {"x": ground.x + column * wide, "y": ground.y + row * high, "width": wide, "height": high, "fill": "none"}
+    edges: Attributes = {
+        "x": ground.x + column * wide,
+        "y": ground.y + row * high,
+        "width": wide,
+        "height": high,
+        "fill": "none",
+    }
     return [element("rect", {**edges, "stroke": ink, "stroke-width": width}) for ink, width in ((INK, 4.0), (PAPER, 2.0))]
 
 
