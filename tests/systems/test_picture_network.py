@@ -10,11 +10,11 @@ from saccade.systems.picture_network import Config, Model
 
 
 def test_their_sizes_are_the_papers() -> None:
-    def count(kind: str) -> int:
-        return sum(parameter.numel() for parameter in Model(Config(kind=kind), 1, 60, 60, 10).parameters())
+    def count(config: Config) -> int:
+        return sum(parameter.numel() for parameter in Model(config, 1, 60, 60, 10).parameters())
 
-    assert count("fully_connected") == 3600 * 256 + 256 + 256 * 256 + 256 + 2570
-    assert count("convolutional") == 8 * 100 + 8 + 8 * 11 * 11 * 256 + 256 + 2570
+    assert count(Config(kind="fully_connected")) == 3600 * 256 + 256 + 256 * 256 + 256 + 2570
+    assert count(Config()) == 8 * 100 + 8 + 8 * 11 * 11 * 256 + 256 + 2570
 
 
 def test_the_convolution_is_what_it_says() -> None:

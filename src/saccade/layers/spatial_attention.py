@@ -43,4 +43,5 @@ class SpatialAttention(nn.Module):
             raise ShapeError(f"expected a feature map {expected}, got {tuple(x.shape)}")
         query, key, value = (layer(x).flatten(2).transpose(1, 2) for layer in (self.query, self.key, self.value))
         context = attend(query, key, value, score=self.score, normalize=self.normalize).context
-        return x + self.gamma * self.output(context.transpose(1, 2).unflatten(2, x.shape[2:]))
+        seen: Tensor = self.output(context.transpose(1, 2).unflatten(2, x.shape[2:]))
+        return x + self.gamma * seen

@@ -80,8 +80,7 @@ class PictureColumn:
     def batch(self, indices: Any) -> PictureInput:
         """The tensors of these pictures."""
         places = np.asarray(indices, dtype=np.int64)
-        drawn = isinstance(self.pixels, DrawnPictures)
-        pixels = self.pixels.pixels(places) if drawn else self.pixels[places]
+        pixels = self.pixels.pixels(places) if isinstance(self.pixels, DrawnPictures) else self.pixels[places]
         return PictureInput(self.scale.standardized(pixels.reshape(len(places), *self.scale.shape)))
 
 

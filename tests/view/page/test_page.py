@@ -633,7 +633,8 @@ def test_the_pointer_chooses_the_place_that_looks(browser: "Browser", tmp_path: 
         choices.nth(3).hover()
         playwright.expect(opened.page.locator("#meaning")).to_contain_text("from 0, 3")
         assert strongest() == 3
-        assert seen.nth(3).get_attribute("class") == choices.nth(3).get_attribute("class").split()[-1] == "from"
+        for tile in (seen.nth(3), choices.nth(3)):
+            assert "from" in (tile.get_attribute("class") or "")
         choices.nth(5).click()
         choices.nth(6).hover()
         assert opened.text("#row-title") == "1, 1 looked at"
