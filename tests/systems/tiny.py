@@ -124,6 +124,7 @@ GIVEN: dict[str, config.Table] = {
     "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
     "lstmn": {"writer": {"context_length": 12}},
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
+    "picture_network": {"model": {"filter_size": 4, "dropout": 0.3}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
 }
 LOUD = {"se_resnet": 0.7} | dict.fromkeys(

@@ -352,6 +352,9 @@ def look(
     drawing: Annotated[
         str | None, Option("--drawing", help="How: heatmap, lines, overview, head_grid …; else what fits.")
     ] = None,
+    pixel: Annotated[
+        str | None, Option("--pixel", help="From which place of a picture, by row and column: 3,4; else the middle.")
+    ] = None,
     reading: Annotated[bool, Flag("--reading", help="A language model only reads the text, and writes nothing.")] = False,
     rollout: Annotated[bool, Flag("--rollout", help="Add attention rollout through all layers.")] = False,
     flow: Annotated[bool, Flag("--flow", help="Add attention flow through all layers.")] = False,

@@ -37,6 +37,7 @@ KERNELS = {
     "skip_gram_loops": ("skip_gram",),
     "softmax_loops": ("log_totals", "cross_entropy"),
     "sparse_loops": ("gather_rows",),
+    "window_loops": ("windows",),
 }
 
 _KEYS: Any = torch._C._TorchDispatchModeKey

@@ -18,6 +18,7 @@ from saccade.view.drawings import (
     neighborhood,
     overlay,
     overview,
+    place_map,
     scan_path,
     shaded_text,
 )
@@ -27,6 +28,7 @@ from saccade.view.trace import Look, Scene, quoted
 DRAWINGS = (
     glimpse_path.DRAWING,
     shaded_text.DOCUMENT,
+    place_map.DRAWING,
     image_steps.DRAWING,
     overlay.DRAWING,
     gallery.DRAWING,
