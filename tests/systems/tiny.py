@@ -80,6 +80,7 @@ INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
     "bag": bags,
     "set": lambda: SETS,
     "picture": pictures,
+    "word_picture": pictures,
     "node": lambda: [Node(number) for number in range(COUNT)],
 }
 TARGETS: dict[str, list[str]] = {
@@ -120,9 +121,10 @@ GIVEN: dict[str, config.Table] = {
     "xlnet": {"model": {"num_heads": 4}, "reader": {"max_length": 14}, "tokens": {"kind": "word"}},
     "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
+    "show_attend_read": {"reader": {"height": 12, "width": 20}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
 }
-LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0}  # what parameters are multiplied by where 1.5 would be too much
+LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0, "show_attend_read": 1.0}  # what parameters are multiplied by where 1.5 would be too much
 
 
 class Tiny(NamedTuple):

@@ -42,6 +42,7 @@ METRICS = {
     for metric in (
         _share("exact_match", "exact match"),
         _share("accuracy", "accuracy"),
+        _share("cer", "character error rate", higher=False),
         _share("chance", "accuracy by chance"),
         Metric("bleu", "BLEU", digits=2),
         Metric("chrf", "chrF", digits=2),
