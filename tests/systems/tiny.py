@@ -124,7 +124,11 @@ GIVEN: dict[str, config.Table] = {
     "show_attend_read": {"reader": {"height": 12, "width": 20}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
 }
-LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0, "show_attend_read": 1.0}  # what parameters are multiplied by where 1.5 would be too much
+LOUD = {
+    "se_resnet": 0.7,
+    "show_attend_tell": 1.0,
+    "show_attend_read": 1.0,
+}  # what parameters are multiplied by where 1.5 would be too much
 
 
 class Tiny(NamedTuple):

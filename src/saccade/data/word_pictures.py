@@ -1,5 +1,4 @@
-"""Words drawn in gray as they stand in the wild: in many fonts, straight or on an arc, turned, in perspective, before clutter,
-blurred and with noise.
+"""Words drawn in gray as they stand in the wild: straight or on an arc, turned, in perspective, before clutter, blurred.
 
 Every picture depends on nothing but the word, the font and the numbers that are drawn for it. Where each pixel comes from is
 computed backwards, from the picture to the line of letters, so that arc, turn and perspective are one step.
@@ -8,7 +7,7 @@ computed backwards, from the picture to the line of letters, so that arc, turn a
 import io
 import math
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +17,12 @@ from saccade.data.draws import Draws
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
-Path = Literal["straight", "curved"]
 
 FONT_SIZE = 32
 BORDER = 3  # of black around the letters, so that what is read beyond them is black
 EDGE = 16  # points on each side of a line of letters, by which its place in the picture is found
 LEAST_CONTRAST = 40.0
-CLEAR = {"straight": 0.4, "curved": 0.6}  # the least share of its resolution that a picture keeps
+CLEAR = (0.4, 0.6)  # of straight and of curved words the least share of its resolution that a picture keeps
 FLATTEST = 0.9  # heights of a line of letters that the radius of its arc has at least
 
 
@@ -40,18 +38,19 @@ class Geometry(NamedTuple):
     """What is left free (or cut off, where negative) at the left, the top, the right and the bottom."""
 
 
-def geometry(path: Path, numbers: Iterator[float]) -> Geometry:
-    """One drawn for this kind of line."""
+def geometry(numbers: Iterator[float], *, curved: bool) -> Geometry:
+    """One drawn for a line that is straight or on an arc."""
 
     def between(low: float, high: float) -> float:
         return low + (high - low) * next(numbers)
 
     side = 1 if next(numbers) < 0.5 else -1
     bent = side * math.radians(between(50, 170))
-    arc = bent if path == "curved" else 0.0
-    turn = math.radians(between(-25, 25) if path == "curved" else between(-7, 7))
-    margins = tuple(between(-0.02, 0.08) for _ in range(4))
-    return Geometry(arc, turn, between(-0.25, 0.25), (between(-0.2, 0.2), between(-0.15, 0.15)), margins)  # type: ignore[arg-type]
+    arc = bent if curved else 0.0
+    turn = math.radians(between(-25, 25) if curved else between(-7, 7))
+    left, top, right, bottom = (between(-0.02, 0.08) for _ in range(4))
+    slant, perspective = between(-0.25, 0.25), (between(-0.2, 0.2), between(-0.15, 0.15))
+    return Geometry(arc, turn, slant, perspective, (left, top, right, bottom))
 
 
 def _bend(x: Floats, y: Floats, arc: float, width: float) -> tuple[Floats, Floats]:
@@ -176,28 +175,39 @@ def _compressed(image: Image.Image, quality: int) -> Image.Image:
     return Image.open(file)
 
 
-def word_picture(text: str, font: ImageFont.FreeTypeFont, path: Path, shape: tuple[int, int], draws: Draws) -> Pixels:
-    """The word in this font and on this path, (height, width); everything else is drawn."""
+def word_picture(text: str, font: ImageFont.FreeTypeFont, shape: tuple[int, int], draws: Draws, *, curved: bool) -> Pixels:
+    """The word in this font, straight or on an arc, (height, width); everything else is drawn."""
     numbers = iter(draws.uniform(64).tolist())
-    own = geometry(path, numbers)
+    own = geometry(numbers, curved=curved)
     spacing = 0.5 * next(numbers) if next(numbers) < 0.25 else 0.0
     line = _letters(text, font, spacing, 0)
     limit = FLATTEST * line.width / line.height
     own = own._replace(arc=min(max(own.arc, -limit), limit))
     outlined = next(numbers) < 0.15
     letters = _shown(line, own, shape)
+    around = _shown(_letters(text, font, spacing, 2), own, shape) if outlined else None
+    return _photographed(_printed(letters, around, numbers, draws), numbers, draws, CLEAR[curved])
+
+
+def _printed(letters: Floats, outline: Floats | None, numbers: Iterator[float], draws: Draws) -> Floats:
+    """The letters in some gray, with an outline, a shadow or nothing, on a ground with light, shade and clutter."""
     light, dark = 255 - 120 * next(numbers) ** 2, 120 * next(numbers) ** 2
     ground, ink = (light, dark) if next(numbers) < 0.5 else (dark, light)
     fade = next(numbers) * (1 - LEAST_CONTRAST / abs(light - dark)) if abs(light - dark) > LEAST_CONTRAST else 0.0
     ink += fade**2 * (ground - ink)
-    paper = ground + 70 * next(numbers) * (_cloudy(draws, shape, (3, 6)) - 0.5)
+    paper = ground + 70 * next(numbers) * (_cloudy(draws, letters.shape, (3, 6)) - 0.5)
     if next(numbers) < 0.3:
         paper = _cluttered(paper, numbers, 1 + int(3 * next(numbers)))
-    if outlined or next(numbers) < 0.1:  # a border, or a shadow
-        around = _shown(_letters(text, font, spacing, 2), own, shape) if outlined else np.roll(letters, (1, 2), (0, 1))
-        paper += around * (255 * next(numbers) - paper) * (0.5 if outlined else 0.6)
-    values = paper + letters * (ink + 40 * next(numbers) * (_cloudy(draws, shape, (2, 5)) - 0.5) - paper)
-    clear = CLEAR[path]
+    if outline is not None:
+        paper += outline * (255 * next(numbers) - paper) * 0.5
+    elif next(numbers) < 0.1:
+        paper += np.roll(letters, (1, 2), (0, 1)) * (255 * next(numbers) - paper) * 0.6
+    printed: Floats = paper + letters * (ink + 40 * next(numbers) * (_cloudy(draws, letters.shape, (2, 5)) - 0.5) - paper)
+    return printed
+
+
+def _photographed(values: Floats, numbers: Iterator[float], draws: Draws, clear: float) -> Pixels:
+    """The same as a camera may have taken it: from afar or out of focus, compressed, with noise."""
     image = Image.fromarray(values.clip(0, 255).astype(np.uint8))
     if next(numbers) < 0.35:
         image = _low(image, clear + 0.4 * next(numbers))
@@ -205,5 +215,5 @@ def word_picture(text: str, font: ImageFont.FreeTypeFont, path: Path, shape: tup
         image = image.filter(ImageFilter.GaussianBlur(0.55 / clear * next(numbers)))
     if next(numbers) < 0.2:
         image = _compressed(image, 20 + int(60 * next(numbers)))
-    noise = 14 * next(numbers) ** 3 * draws.normal(*shape)
+    noise = 14 * next(numbers) ** 3 * draws.normal(*values.shape)
     return np.asarray(np.asarray(image) + noise).clip(0, 255).astype(np.uint8)

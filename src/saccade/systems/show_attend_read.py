@@ -33,7 +33,6 @@ DEFAULTS = {
     "train": cosine(4000, 2e-3, every=500, patience=0)
     | {"batch_tokens": 640, "warmup": 200, "optimizer": "adamw", "weight_decay": 0.01, "decay": "matrices"},
 }
-FLAT = 0.1  # deviation of a picture's pixels below which nothing more is made of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ class Config(AttentionConfig):
 
     attention: Literal["2d", "1d"] = "2d"
     "2d: all cells of the grid, each with its neighbors; 1d: its columns, the largest of each number down a column."
-    channels: Positive = 32
+    channels: Positive = 24
     "Channels of the first stage of the image network; every further stage has twice as many."
     num_stages: Positive = 3
     "Stages of the image network; a picture is halved in each but the last."
@@ -50,7 +49,7 @@ class Config(AttentionConfig):
     "Residual blocks of two convolutions in each stage."
     embedding_size: Positive = 64
     "Embedding size of letters."
-    hidden_size: Positive = 192
+    hidden_size: Positive = 128
     "Units of both LSTMs."
     num_layers: Positive = 1
     "Layers of both LSTMs."
@@ -116,7 +115,7 @@ class Model(System):
         """The grid of feature vectors."""
         if self.training and self.config.max_shift:
             pixels = shifted(pixels, self.config.max_shift)
-        grid: Tensor = self.stages(F.relu(self.stem(contrasted(pixels))))
+        grid: Tensor = self.stages(F.relu(self.stem(pixels)))
         return grid.float()
 
     def _memory(self, grid: Float[Tensor, "B D rows columns"]) -> Memory:
@@ -169,13 +168,6 @@ class Model(System):
 def exact(tensor: Tensor) -> torch.autocast:
     """A block that is computed in full precision where the rest is not: what is recurrent. Convolutions take longest."""
     return torch.autocast(tensor.device.type, enabled=False)
-
-
-def contrasted(pixels: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
-    """Every picture around its own mean, by its own deviation: pale words are as dark as others."""
-    mean = pixels.mean((1, 2, 3), keepdim=True)
-    deviation = (pixels - mean).square().mean((1, 2, 3), keepdim=True).sqrt()
-    return (pixels - mean) / (deviation + FLAT)
 
 
 def _blocks(config: Config, widths: list[int]) -> list[ResidualBlock]:

@@ -310,7 +310,8 @@ class Writer(writer.Writer):
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         if self.config.metric == "cer":
-            return {"cer": character_error_rate(texts, references)}
+            lower = getattr(self.tokenizer, "lower", False)
+            return {"cer": character_error_rate(texts, [tokenizers.prepared(text, lower) for text in references])}
         return translation_scores(texts, references, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
 
     def signatures(self) -> dict[str, str]:

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from PIL import features
 
 from saccade.config import Count, Positive, Share
-from saccade.data import known
 from saccade.data.draws import Draws
 from saccade.data.examples import Example, Picture, Splits, digest, hash_order
-from saccade.data.fonts import FEW, Font, fonts
 from saccade.data.sets import iiit5k, ptb, svt
 from saccade.data.stored import preparations
+from saccade.data.word_fonts import FEW, Font, fonts
 from saccade.data.word_pictures import FONT_SIZE, word_picture
 
 INPUT, TARGET = Picture, str
@@ -35,6 +34,7 @@ WORD = re.compile(r"[a-z]{1,20}")
 LETTERS, DIGITS = "abcdefghijklmnopqrstuvwxyz", "0123456789"
 MARKS = ".,!?:'-"
 KINDS = ("straight", "curved")
+PURPOSES = {"train": 0, "valid": 1, "test": 2}  # of a stream of random numbers
 HELD_OUT = 10  # one of so many words of the list is for validation, another for the test
 
 
@@ -64,19 +64,19 @@ class Config:
 
 @dataclass(frozen=True)
 class Words:
-    """The words of each part, and those that must not be in the training set."""
+    """The words of each part, and what is kept out of the training set."""
 
     parts: dict[str, list[str]]
     banned: frozenset[str]
-    "Hashes of these."
+    "Short names of words that must not be in the training set."
 
 
 def load(config: Config) -> Splits:
     """All three parts; a group for each kind of picture in validation and test."""
     words, own = word_list(), fonts(config.fonts, FONT_SIZE)
-    train = _drawn("train", "", config.train_size, config, words, own)
+    train = DrawnPart("train", "", config.train_size, config, words, own).examples()
     held = {
-        part: [one for kind in KINDS for one in _drawn(part, kind, size, config, words, own)]
+        part: [one for kind in KINDS for one in DrawnPart(part, kind, size, config, words, own).examples()]
         for part, size in (("valid", config.valid_size), ("test", config.test_size))
     }
     if config.real:
@@ -94,7 +94,9 @@ def _notes(own: Sequence[Font]) -> tuple[str, ...]:
         return ()
     names = ", ".join(font.name for font in own[:FEW])
     fix = "`saccade data get fonts` and data.fonts=published have more"
-    return (f"words are drawn in {len(own)} font{'s' * (len(own) > 1)} only ({names}): other fonts will be read badly; {fix}",)
+    return (
+        f"words are drawn in {len(own)} font{'s' * (len(own) > 1)} only ({names}): other fonts will be read badly; {fix}",
+    )
 
 
 def word_list() -> Words:
@@ -152,34 +154,54 @@ def _one(listed: Sequence[str], draws: Draws) -> str:
     return listed[int(draws.whole(0, len(listed) - 1))]
 
 
-def _drawn(part: str, kind: str, count: int, config: Config, words: Words, own: Sequence[Font]) -> list[Example]:
-    """So many examples of a part, of one kind or, without one, of both."""
-    seed = config.seed if part == "train" else 0
-    listed = digest(f"{word}\n".encode() for word in (*words.parts[part], *sorted(words.banned)))
-    facts = [LAYOUT, part, kind, count, seed, config.curved if not kind else 0, config.height, config.width, listed]
-    versions = [PIL.__version__, str(features.version("freetype2"))]
-    name = preparations.name_of("rendered-words", *facts, *versions, *(font.digest for font in own))
-    folder = preparations.prepared(name, lambda folder: _draw(folder, part, kind, count, config, words, own))
-    pixels: NDArray[np.uint8] = np.load(folder / PIXELS, mmap_mode="r")
-    texts = (folder / TEXTS).read_text(encoding="utf-8").splitlines()
-    return [
-        Example(Picture(image), text, kind, f"{kind or 'word'} {number}")
-        for number, (image, text) in enumerate(zip(pixels, texts, strict=True))
-    ]
+@dataclass(frozen=True)
+class DrawnPart:
+    """The pictures of a part, of one kind or, where none is named, of both."""
 
+    part: str
+    kind: str
+    count: int
+    config: Config
+    words: Words
+    fonts: Sequence[Font]
 
-def _draw(folder: Path, part: str, kind: str, count: int, config: Config, words: Words, own: Sequence[Font]) -> None:
-    """Draw all pictures into a folder."""
-    pixels = np.lib.format.open_memmap(folder / PIXELS, "w+", np.uint8, (count, config.height, config.width))
-    texts = []
-    seed, purpose = config.seed if part == "train" else 0, {"train": 0, "valid": 1, "test": 2}[part]
-    for number in preparations.followed(range(count), "drawing words", count):
-        draws = Draws(seed, purpose, KINDS.index(kind) if kind else 2, number)
-        text = spelled(part, words, draws)
-        bent = kind or ("curved" if draws.uniform() < config.curved else "straight")
-        font = own[int(draws.whole(0, len(own) - 1))]
-        shape = (config.height, config.width)
-        pixels[number] = word_picture(cased(text, draws), font.drawn, "curved" if bent == "curved" else "straight", shape, draws)
-        texts.append(text)
-    pixels.flush()
-    (folder / TEXTS).write_text("\n".join(texts), encoding="utf-8")
+    def examples(self) -> list[Example]:
+        """All of them; they are drawn where they were not kept."""
+        folder = preparations.prepared(self._name(), self._draw)
+        pixels: NDArray[np.uint8] = np.load(folder / PIXELS, mmap_mode="r")
+        texts = (folder / TEXTS).read_text(encoding="utf-8").splitlines()
+        return [
+            Example(Picture(image), text, self.kind, f"{self.kind or 'word'} {number}")
+            for number, (image, text) in enumerate(zip(pixels, texts, strict=True))
+        ]
+
+    @property
+    def _seed(self) -> int:
+        return self.config.seed if self.part == "train" else 0
+
+    def _name(self) -> str:
+        """All that the pictures depend on."""
+        config, words = self.config, self.words
+        listed = digest(f"{word}\n".encode() for word in (*words.parts[self.part], *sorted(words.banned)))
+        curved = 0 if self.kind else config.curved
+        facts = [LAYOUT, self.part, self.kind, self.count, self._seed, curved, config.height, config.width, listed]
+        versions = [PIL.__version__, str(features.version("freetype2"))]
+        return preparations.name_of("rendered-words", *facts, *versions, *(font.digest for font in self.fonts))
+
+    def _draw(self, folder: Path) -> None:
+        shape = (self.count, self.config.height, self.config.width)
+        pixels, texts = np.lib.format.open_memmap(folder / PIXELS, "w+", np.uint8, shape), []
+        for number in preparations.followed(range(self.count), "drawing words", self.count):
+            text, pixels[number] = self._picture(number)
+            texts.append(text)
+        pixels.flush()
+        (folder / TEXTS).write_text("\n".join(texts), encoding="utf-8")
+
+    def _picture(self, number: int) -> tuple[str, NDArray[np.uint8]]:
+        """The word of this number, and its picture."""
+        draws = Draws(self._seed, PURPOSES[self.part], KINDS.index(self.kind) if self.kind else len(KINDS), number)
+        text = spelled(self.part, self.words, draws)
+        kind = self.kind or KINDS[int(draws.uniform() < self.config.curved)]
+        font = self.fonts[int(draws.whole(0, len(self.fonts) - 1))]
+        shape = (self.config.height, self.config.width)
+        return text, word_picture(cased(text, draws), font.drawn, shape, draws, curved=kind == "curved")

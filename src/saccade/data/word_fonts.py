@@ -32,7 +32,9 @@ def fonts(spec: str, size: int) -> list[Font]:
     """Of `published`, `system` or a folder all fonts that have every letter and digit, each once, by their names."""
     found = {font.digest: font for path in _paths(spec) if (font := _opened(path, size)) is not None}
     if not found and spec != "system":
-        raise DataError(f"{spec}: expected a folder with fonts ({', '.join(SUFFIXES)}), got none with all letters and digits")
+        raise DataError(
+            f"{spec}: expected a folder with fonts ({', '.join(SUFFIXES)}), got none with all letters and digits"
+        )
     chosen = list(found.values()) or [_built_in(size)]
     return sorted(chosen, key=lambda font: (font.name, font.digest))
 
