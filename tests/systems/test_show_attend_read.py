@@ -16,7 +16,7 @@ def test_the_score_is_the_papers() -> None:
     """Equation 1 with sums written out: F.unfold gives every cell with its eight neighbors, zeros beyond the edge."""
     torch.manual_seed(0)
     rows, columns, width, hidden = 3, 5, 4, 6
-    score = NeighborScore(7, width, hidden, (rows, columns))
+    score = NeighborScore(7, width, hidden, (rows, columns), positions=False)
     query, cells = torch.randn(2, 8, 7), torch.randn(2, rows * columns, width)
     around = F.unfold(cells.transpose(1, 2).unflatten(2, (rows, columns)), 3, padding=1).transpose(1, 2)
     keys = around @ score.key_map.weight.flatten(1).T
@@ -29,7 +29,7 @@ def test_the_score_is_the_papers() -> None:
 
 def test_a_neighbor_changes_the_weight_of_a_cell_and_one_farther_off_does_not() -> None:
     torch.manual_seed(0)
-    score = NeighborScore(3, 2, 5, (4, 6))
+    score = NeighborScore(3, 2, 5, (4, 6), positions=True)
     cells = torch.randn(1, 24, 2)
     before = score.prepare(cells).vectors[0, 8]  # row 1, column 2
     for cell, reached in ((15, True), (1, True), (10, False), (20, False)):
@@ -48,6 +48,15 @@ def test_it_attends_to_cells_or_to_columns(attention: str, grid: tuple[int, int]
     axis = one.task.scene(one.model, one.examples[0], best).axes["input"]
     assert axis.grid == grid
     assert axis.image is not None
+
+
+def test_positions_tell_cells_apart_that_look_alike() -> None:
+    cells = torch.ones(1, 35, 3)  # 5 × 7, of which those inside have equal neighbors
+    for positions in (True, False):
+        keys = NeighborScore(4, 3, 6, (5, 7), positions=positions).prepare(cells).vectors.unflatten(1, (5, 7))[:, 1:-1, 1:-1]
+        apart = (keys - keys[:, :1, :1]).abs().amax(-1).flatten()
+        assert (apart[1:] > 1e-3).all() == positions
+        assert apart.max() > 1e-3 or not positions
 
 
 def test_one_dimension_does_not_know_in_which_row_a_number_stands() -> None:

@@ -55,6 +55,8 @@ class Config(AttentionConfig):
     "Layers of both LSTMs."
     attention_size: Positive = 64
     "Units in which a state and a cell with its neighbors are compared."
+    positions: bool = True
+    "Whether a cell is also compared by its row and column, which are learned; false as in the paper, and far slower to learn."
     dropout: Share = 0.1
     "Dropout of embeddings, feature vectors and of what the output layer reads."
     max_shift: Count = 2
@@ -63,18 +65,22 @@ class Config(AttentionConfig):
 
 class NeighborScore(Perceptron):
     """v'tanh(W_v v_ij + Σ_{pq next to ij} W_pq v_pq + W_h h): keys are judged with their neighbors, by a 3 × 3 convolution
-    over the grid on which they lie row by row (equation 1 of the paper)."""
+    over the grid on which they lie row by row (equation 1 of the paper); with `positions`, + r_i + c_j inside."""
 
     positional = True
 
-    def __init__(self, query_width: int, key_width: int, hidden: int, grid: tuple[int, int]) -> None:
+    def __init__(self, query_width: int, key_width: int, hidden: int, grid: tuple[int, int], *, positions: bool) -> None:
         super().__init__(query_width, key_width, hidden)
         self.grid = grid
         size = (3 if grid[0] > 1 else 1, 3)
         self.key_map: nn.Module = nn.Conv2d(key_width, hidden, size, padding=(size[0] // 2, 1), bias=False)  # type: ignore[assignment]
+        rows, columns = (nn.Parameter(0.3 * torch.randn(hidden, count)) for count in grid)
+        self.rows, self.columns = (rows, columns) if positions else (None, None)
 
     def keys(self, key: Float[Tensor, "B K D"]) -> Float[Tensor, "B K A"]:
         compared: Tensor = self.key_map(key.transpose(1, 2).unflatten(2, self.grid))
+        if self.rows is not None and self.columns is not None:
+            compared = compared + (self.rows[:, :, None] + self.columns[:, None])
         return compared.flatten(2).transpose(1, 2).contiguous().to(key.dtype)
 
 
@@ -102,7 +108,7 @@ class Model(System):
         self.whole = nn.Linear(hidden, config.embedding_size)
         self.embedding = nn.Embedding(target.size, config.embedding_size)
         self.decoder = Stack(config.embedding_size, hidden, cell="lstm", layers=config.num_layers)
-        self.score = NeighborScore(hidden, features, config.attention_size, self.grid)
+        self.score = NeighborScore(hidden, features, config.attention_size, self.grid, positions=config.positions)
         self.normalize = make_normalizer(config.normalize)
         self.output = nn.Linear(hidden + features, target.size)
         self.dropout = Dropout(config.dropout)

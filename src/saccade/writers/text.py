@@ -306,7 +306,8 @@ class Writer(writer.Writer):
 
     def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
         loss = total / tokens
-        return {"loss": loss, **({"perplexity": perplexity(loss)} if "perplexity" in self.metrics(self.config) else {})}
+        known = "perplexity" in self.metrics(self.config)
+        return {"loss": loss, "perplexity": perplexity(loss)} if known else {"loss": loss}
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         if self.config.metric == "cer":
