@@ -40,6 +40,7 @@ UNREACHED: dict[str, tuple[set[str], str]] = {
 }
 # Systems whose rows of weights do not sum to 1, and why.
 LESS: dict[str, str] = {
+    "lstmn": "the first word has nothing before it",
     "se_resnet": "each channel has a gate of its own",
     "set_expansion": "a picture shows the first of all words",
 }

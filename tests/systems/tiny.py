@@ -120,6 +120,7 @@ GIVEN: dict[str, config.Table] = {
     "roberta": {"model": {"num_heads": 4, "max_positions": 32}, "reader": {"max_length": 14}, "tokens": {"kind": "word"}},
     "xlnet": {"model": {"num_heads": 4}, "reader": {"max_length": 14}, "tokens": {"kind": "word"}},
     "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
+    "lstmn": {"writer": {"context_length": 12}},
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
     "show_attend_read": {"reader": {"height": 12, "width": 20}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},

@@ -26,6 +26,7 @@ KERNELS = {
     "beam_loops": ("beams_forward",),
     "cell_loops": ("gru_forward", "gru_backward", "lstm_forward", "lstm_backward"),
     "gaussian_loops": ("gaussian_pool", "gaussian_pull"),
+    "chain_loops": ("chain_forward", "chain_backward"),
     "edge_loops": ("graph_forward", "graph_backward"),
     "flow_loops": ("layer_flows",),
     "head_loops": ("heads_forward", "heads_backward"),
