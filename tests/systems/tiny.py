@@ -81,6 +81,7 @@ INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
     "set": lambda: SETS,
     "picture": pictures,
     "picture_question": lambda: [PictureQuestion(*pair) for pair in zip(pictures(), TEXTS, strict=True)],
+    "word_picture": pictures,
     "node": lambda: [Node(number) for number in range(COUNT)],
 }
 TARGETS: dict[str, list[str]] = {
@@ -125,10 +126,11 @@ GIVEN: dict[str, config.Table] = {
     "lstmn": {"writer": {"context_length": 12}},
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
     "picture_network": {"model": {"filter_size": 4, "dropout": 0.3}},
+    "show_attend_read": {"reader": {"height": 12, "width": 20}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
 }
 LOUD = {"se_resnet": 0.7} | dict.fromkeys(
-    ("show_attend_tell", "ask_attend_answer", "show_ask_attend_answer", "stacked_attention"), 1.0
+    ("show_attend_tell", "show_attend_read", "ask_attend_answer", "show_ask_attend_answer", "stacked_attention"), 1.0
 )  # what parameters are multiplied by where 1.5 would be too much
 
 

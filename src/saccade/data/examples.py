@@ -216,6 +216,8 @@ class Splits:
     """What all examples share: the graph that they are nodes of."""
     labels: tuple[str, ...] = field(default=(), kw_only=True)
     """The labels in their order, where the data set has one."""
+    notes: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    """What should be known of the data before training begins."""
 
     def fingerprint(self) -> dict[str, str]:
         """A short name for exactly the examples of each part, in their order, and what they share."""

@@ -44,6 +44,7 @@ METRICS = {
         _share("accuracy", "accuracy"),
         _share("vqa_accuracy", "VQA accuracy"),
         _share("known_answers", "known answers"),
+        _share("cer", "character error rate", higher=False),
         _share("chance", "accuracy by chance"),
         Metric("bleu", "BLEU", digits=2),
         Metric("chrf", "chrF", digits=2),
