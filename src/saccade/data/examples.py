@@ -82,6 +82,24 @@ class Pair:
             yield text.encode("utf-8", "surrogatepass") + b"\0"
 
 
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Statements in the order in which they were made, and a question about them."""
+
+    statements: tuple[str, ...]
+    question: str
+    supporting: tuple[int, ...] = ()
+    """The statements from which the answer follows, counted from 0, where that is known; no model reads them."""
+
+    def __str__(self) -> str:
+        return " ".join((*self.statements, self.question))
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from."""
+        for text in (*self.statements, self.question):
+            yield text.encode("utf-8", "surrogatepass") + b"\0"
+
+
 class Node(int):
     """A node of the graph that a data set shares between its examples, by its number."""
 

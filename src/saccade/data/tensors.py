@@ -136,6 +136,15 @@ class DocumentInput:
     most: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoryInput(DocumentInput):
+    """Stories, the statements of all one below the other in the order in which they were made, and behind them the question
+    of each; `counts` says how many statements each story has.
+
+    Shapes: tokens (R + B, K), lengths (R + B), counts (B) with R their sum
+    """
+
+
 @dataclass(frozen=True)
 class BagInput:
     """The items of all bags or sets, one after the other without padding, and how many belong to each.

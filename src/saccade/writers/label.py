@@ -108,21 +108,31 @@ class Writer(writer.Writer):
         names = splits.labels or in_order(labels)
         if len(names) < 2:
             raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(labels) or 'none'}")
+        return cls.of(config, names, reader)
+
+    @classmethod
+    def of(cls, config: Any, names: Sequence[str], reader: Any) -> Any:
+        """A writer of these labels, beside this reader."""
         return cls(config, names)
 
     @classmethod
     def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Reader, earlier: "Writer") -> "Writer":
         own = cls.fit(config, tokens, splits, reader)
-        return cls(config, earlier.names) if {*own.names} == {*earlier.names} else own
+        return cls.of(config, earlier.names, reader) if {*own.names} == {*earlier.names} else own
 
     def strange(self, earlier: Any) -> set[str]:
         return {"labels"} if self.names != getattr(earlier, "names", None) else set()
 
     @classmethod
+    def named(cls, splits: Splits) -> Sequence[str]:
+        """Labels that examples may have although no training example has them."""
+        return ()
+
+    @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
         counts = Counter(targets_of(splits.train))
         once = sum(count == 1 for count in counts.values())
-        known, texts = {*counts}, once >= MANY_TEXTS and once > len(splits.train) / 2
+        known, texts = {*counts, *cls.named(splits)}, once >= MANY_TEXTS and once > len(splits.train) / 2
         for part, data, fix in PARTS if splits.shared is None else NODES:
             for index, example in enumerate(getattr(splits, part)):
                 if example.target not in known:
@@ -138,7 +148,7 @@ class Writer(writer.Writer):
         names = records.load(directory / FILE)
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise records.unreadable(directory / FILE, "expected a list of texts")
-        return cls(config, names)
+        return cls.of(config, names, reader)
 
     def sizes(self) -> dict[str, Any]:
         return {"labels": len(self.names)}
