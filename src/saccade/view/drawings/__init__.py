@@ -18,6 +18,7 @@ from saccade.view.drawings import (
     overlay,
     overview,
     shaded_text,
+    statement_table,
 )
 from saccade.view.drawings.figure import Drawing
 from saccade.view.trace import Look, Scene, quoted
@@ -31,6 +32,7 @@ DRAWINGS = (
     shaded_text.DRAWING,
     neighborhood.DRAWING,
     bars.DRAWING,
+    statement_table.DRAWING,
     heatmap.DRAWING,
     lines.DRAWING,
     overview.DRAWING,
