@@ -145,6 +145,17 @@ class StoryInput(DocumentInput):
     """
 
 
+@dataclass(frozen=True, kw_only=True)
+class FactsInput(StoryInput):
+    """Memories whose keys, in the place of statements, are not what is read of them, the values.
+
+    Shapes: values (R, W), value_lengths (R)
+    """
+
+    values: Int[Tensor, "R W"]
+    value_lengths: Int[Tensor, " R"]
+
+
 @dataclass(frozen=True)
 class BagInput:
     """The items of all bags or sets, one after the other without padding, and how many belong to each.

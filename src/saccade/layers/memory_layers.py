@@ -59,16 +59,18 @@ def ages(counts: Int[Tensor, " B"], rows: int) -> Int[Tensor, " R"]:
     return counts.cumsum(0)[owner] - 1 - torch.arange(rows, device=counts.device)
 
 
-def spread_ages(counts: Int[Tensor, " B"], most: int, share: float) -> Int[Tensor, "B M"]:
-    """The ages of the statements of each memory, the last first, where up to so large a share of empty ones is between them,
-    how many and where at random (random noise of section 4.1)."""
-    size = most + most_empty(most, share)
+def spread_ages(counts: Int[Tensor, " B"], rows: int, most: int, share: float) -> Int[Tensor, " R"]:
+    """The same where up to so large a share of empty memories is among the statements, how many and where at random (random
+    noise, section 4.1): one after the other is put before, between or behind what is there; `most`: the largest memory."""
+    owner, age = owners(counts, rows), ages(counts, rows)
+    number = most_empty(most, share)
     # Drawn on the CPU, so that every device puts them in the same places.
-    number, chance = torch.rand(len(counts), 1).to(counts.device), torch.rand(len(counts), size).to(counts.device)
-    own, age = counts[:, None], torch.arange(size, device=counts.device)
-    empty = (number * ((own * share).ceil() + 1)).long()
-    rank = chance.masked_fill(age >= own + empty, 2.0).argsort(1).argsort(1)
-    return torch.where(rank < own, age, size).sort(1).values[:, :most]
+    chance = torch.rand(1 + number, len(counts)).to(counts.device)
+    wanted = (chance[0] * ((counts * share).ceil() + 1)).long()
+    for one in range(number):
+        place = (chance[1 + one] * (counts + one + 1)).long().masked_fill(one >= wanted, rows + number)
+        age = age + (age >= place[owner])
+    return age
 
 
 def most_empty(statements: int, share: float) -> int:

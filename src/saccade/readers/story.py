@@ -140,9 +140,6 @@ class Reader(reader.Reader):
         marked = [place - first for place in sorted({*story.supporting}) if place >= first]
         return {"input": Axis("statements", list(read), marked=marked)}
 
-    def notes(self, example: Example) -> dict[str, str | float]:
-        return {"question": example.input.question}
-
 
 def texts_of(story: Story) -> tuple[str, ...]:
     """All that a tokenizer learns from."""

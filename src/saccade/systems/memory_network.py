@@ -28,7 +28,6 @@ from saccade.layers.memory_layers import (
     most_empty,
     spread_ages,
 )
-from saccade.layers.set_layers import owners
 from saccade.systems.system import BatchLook, Labeler, Output, Recorded
 from saccade.view.trace import Axis
 
@@ -89,9 +88,8 @@ class Model(Labeler):
 
     def memories(self, vectors: Float[Tensor, "R _"], input: StoryInput) -> Sequence[Float[Tensor, "B M D"]]:
         """The statements by each table, with how long ago they were made."""
-        age, share = ages(input.counts, len(vectors)), self.config.empty_memories
-        if self.training and share and input.most:
-            age = spread_ages(input.counts, input.most, share)[owners(input.counts, len(vectors)), age]
+        share = self.config.empty_memories if self.training else 0.0
+        age = spread_ages(input.counts, len(vectors), input.most, share) if share else ages(input.counts, len(vectors))
         return in_places(vectors + self.ages(age), input.counts, input.most).chunk(self.tables, -1)
 
     def read(self, state: Float[Tensor, "B D"], memories: Sequence[Tensor], input: StoryInput) -> Float[Tensor, "B D"]:

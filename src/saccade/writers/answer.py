@@ -1,9 +1,13 @@
-"""Answers: one of those that are known, each a word of the reader's or a text of its own."""
+"""Answers: one of those that are known, each a word or name of the reader's, or a text of its own.
+
+Where several are right, each on a line of the target, the first is learned and each counts.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from saccade.data.examples import Splits, targets_of
+from saccade.data.batches import Integers
+from saccade.data.examples import Example, Splits, targets_of
 from saccade.writers import label
 from saccade.writers.label import Config as Config
 
@@ -22,14 +26,29 @@ class Writer(label.Writer):
 
     @classmethod
     def texts(cls, config: Any, tokens: Any, splits: Splits) -> Iterable[str]:
-        return dict.fromkeys(splits.labels or targets_of(splits.train))
+        return dict.fromkeys(splits.labels or map(cls.learned, targets_of(splits.train)))
 
     @classmethod
     def named(cls, splits: Splits) -> Sequence[str]:
         return splits.labels
+
+    @staticmethod
+    def learned(target: str) -> str:
+        return target.partition("\n")[0]
+
+    def truth(self, examples: Sequence[Example], predicted: Integers) -> Integers:
+        first = self.encode(examples).labels
+        for place, example in enumerate(examples):
+            if self.names[predicted[place]] in example.target.split("\n"):
+                first[place] = predicted[place]
+        return first
 
     def sizes(self) -> dict[str, Any]:
         return {"answers": self.words}
 
     def strange(self, earlier: Any) -> set[str]:
         return {"answers"} if super().strange(earlier) else set()
+
+    def notes(self, example: Example, prediction: Any) -> dict[str, str | float]:
+        known = example.target.replace("\n", " | ")
+        return {**super().notes(Example(example.input), prediction), **({"known answer": known} if known else {})}
