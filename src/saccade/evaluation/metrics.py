@@ -43,6 +43,7 @@ METRICS = {
         _share("exact_match", "exact match"),
         _share("accuracy", "accuracy"),
         _share("chance", "accuracy by chance"),
+        _share("error", "error", higher=False),
         Metric("bleu", "BLEU", digits=2),
         Metric("chrf", "chrF", digits=2),
         Metric("mrr", "mean reciprocal rank"),

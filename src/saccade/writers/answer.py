@@ -10,6 +10,7 @@ from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, targets_of
 from saccade.writers import label
 from saccade.writers.label import Config as Config
+from saccade.writers.writer import Loss, Prediction
 
 
 class Writer(label.Writer):
@@ -18,6 +19,10 @@ class Writer(label.Writer):
     def __init__(self, config: Any, names: Sequence[str], words: Sequence[int]) -> None:
         super().__init__(config, names)
         self.words = tuple(words)
+
+    @staticmethod
+    def metrics(config: Any) -> Sequence[str]:
+        return (*label.Writer.metrics(config), "error")
 
     @classmethod
     def of(cls, config: Any, names: Sequence[str], reader: Any) -> "Writer":
@@ -43,12 +48,18 @@ class Writer(label.Writer):
                 first[place] = predicted[place]
         return first
 
+    def score(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
+    ) -> dict[str, dict[str, float]]:
+        scores = super().score(examples, predictions, loss)
+        return {name: {**part, "error": 1 - part["accuracy"]} for name, part in scores.items()}
+
     def sizes(self) -> dict[str, Any]:
         return {"answers": self.words}
 
     def strange(self, earlier: Any) -> set[str]:
         return {"answers"} if super().strange(earlier) else set()
 
-    def notes(self, example: Example, prediction: Any) -> dict[str, str | float]:
+    def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:
         known = example.target.replace("\n", " | ")
         return {**super().notes(Example(example.input), prediction), **({"known answer": known} if known else {})}
