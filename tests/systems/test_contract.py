@@ -18,6 +18,7 @@ from saccade.data.tensors import (
     AspectInput,
     Batch,
     DocumentInput,
+    FactsInput,
     MaskedTarget,
     PiecesInput,
     TextInput,
@@ -43,7 +44,7 @@ LESS: dict[str, str] = {
     "se_resnet": "each channel has a gate of its own",
     "set_expansion": "a picture shows the first of all words",
 }
-PADDED = ("text", "words", "aspect", "document", "pieces")  # readers that pad their inputs
+PADDED = ("text", "words", "aspect", "document", "pieces", "story", "facts")  # readers that pad their inputs
 # Writers whose scores have a loss that only `forward` computes: of given texts, and of a margin.
 OWN_LOSS = ("text", "continuation", "item", "masked", "permuted")
 # Systems that read no more than they are made for, and why.
@@ -181,6 +182,8 @@ def _dirty(part: Any, garbage: int, more: int) -> Any:
         changed["spelling"] = _filled(part.spelling, part.lengths, 1, more)
     if isinstance(part, PiecesInput):
         changed["segments"] = _filled(part.segments, part.lengths, 1, more)
+    if isinstance(part, FactsInput):
+        changed["values"] = _filled(part.values, part.value_lengths, garbage, more)
     if isinstance(part, AspectInput):
         changed["aspect"] = _filled(part.aspect, part.aspect_lengths, garbage, more)
         changed["distance"] = _filled(part.distance, part.lengths, -1, more)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention import lengths
-from saccade.config import Positive
+from saccade.config import Positive, Share
 from saccade.data.tensors import FactsInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.memory_layers import Answers, Hop, Sentences, in_places
@@ -38,6 +38,8 @@ class Config:
     "How often the memory is read."
     encoding: Literal["positions", "words"] = "words"
     "positions: words count by their places in the sentence (position encoding); words: all alike (bag of words)."
+    dropout: Share = 0.1
+    "Dropout of the vectors of questions, keys and values."
 
 
 class Model(Labeler):
@@ -52,13 +54,13 @@ class Model(Labeler):
         for matrix in self.between:
             nn.init.eye_(matrix.weight)
         self.answers = Answers(answers, width)
+        self.dropout = nn.Dropout(config.dropout)
 
     def logits(self, input: FactsInput) -> Float[Tensor, "B _"]:
-        vectors = self.sentences(input.tokens, input.lengths)
+        vectors = self.dropout(self.sentences(input.tokens, input.lengths))
+        values = self.dropout(self.sentences(input.values, input.value_lengths))
         keys, state = vectors[: -len(input.counts)], vectors[-len(input.counts) :]
-        logits: Tensor = self.answers(
-            self.read(state, keys, self.sentences(input.values, input.value_lengths), input), self.sentences.vectors
-        )
+        logits: Tensor = self.answers(self.read(state, keys, values, input), self.sentences.vectors)
         return logits
 
     def read(
