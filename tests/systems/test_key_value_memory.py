@@ -42,7 +42,9 @@ def test_with_keys_that_are_values_it_is_the_memory_network() -> None:
 def test_with_other_values_it_is_not() -> None:
     facts, stories = pair()
     same, whole = given()
-    other = FactsInput(tokens=TOKENS, lengths=SIZES, counts=COUNTS, most=3, values=TOKENS[:4].flip(0), value_lengths=SIZES[:4].flip(0))
+    other = FactsInput(
+        tokens=TOKENS, lengths=SIZES, counts=COUNTS, most=3, values=TOKENS[:4].flip(0), value_lengths=SIZES[:4].flip(0)
+    )
     assert not torch.allclose(facts.logits(other), stories.logits(whole), atol=1e-3)
     assert not torch.allclose(facts.logits(other), facts.logits(same), atol=1e-3)
 

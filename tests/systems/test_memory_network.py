@@ -123,6 +123,9 @@ def test_statements_beyond_the_memory_are_those_of_long_ago() -> None:
     one = tiny("memory_network")
     reader = type(one.task.reader)(replace(one.task.reader.config, max_statements=2), one.task.reader.tokenizer)
     known = one.examples[2].input
-    batch, short = reader.encode([known]).batch([0]), reader.encode([replace(known, statements=known.statements[2:])]).batch([0])
+    batch, short = (
+        reader.encode([known]).batch([0]),
+        reader.encode([replace(known, statements=known.statements[2:])]).batch([0]),
+    )
     assert torch.equal(batch.tokens, short.tokens)
     assert list(reader.axes(one.examples[2])["input"].marked) == [0]

@@ -1,4 +1,4 @@
-"""What memory networks are made of: sentences as vectors, hops over them, and answers among the words (Sukhbaatar et al. 2015).
+"""What memory networks are made of: sentences as vectors, hops over them, answers among words (Sukhbaatar et al. 2015).
 
 Letters: R sentences of all memories, K words, B questions, M places of the longest memory.
 """

@@ -1,4 +1,4 @@
-"""Questions about facts, each with the facts that it may be about, found by the words that they share (Miller et al. 2016)."""
+"""Questions about facts, each with those that it may be about: facts that share words with it (Miller et al. 2016)."""
 
 import re
 from collections import Counter, defaultdict
@@ -13,7 +13,6 @@ import torch
 from saccade import records
 from saccade.config import Positive
 from saccade.data import tokenizers
-from saccade.data.batches import Integers
 from saccade.data.examples import Example, Fact, Facts, Question, Splits
 from saccade.data.formats.fact_files import questions_in
 from saccade.data.formats.tables import Table
@@ -30,11 +29,12 @@ FILE, FACTS = "tokenizer.json", "facts.json"
 BACK = "⁻¹"  # what a relation is called that is read from its object to its subject
 WORDS = re.compile(r"\w+")
 # Words that say nothing of what a question is about.
-STOP = frozenset(
-    """a about all an and any are as at be been by can could did do does for from had has have he her his how i in is it its
-    me my name of on one or our s she some tell that the their them there these they this to was we were what when where which
-    who whom whose why will with would you your""".split()
-)
+STOP_WORDS = """
+a about all an and any are as at be been by can could did do does for from had has have he her his how i in is it its
+me my name of on one or our s she some tell that the their them there these they this to was we were what when where
+which who whom whose why will with would you your
+"""
+STOP = frozenset(STOP_WORDS.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,9 @@ class Reader(reader.Reader):
         return sorted(kept[: self.config.max_facts])
 
     def encode(self, inputs: Sequence[Question]) -> FactsColumn:
-        keys = Ragged.of([[self.names[fact.subject.casefold()], self.names[fact.relation.casefold()]] for fact in self.facts])
+        keys = Ragged.of(
+            [[self.names[fact.subject.casefold()], self.names[fact.relation.casefold()]] for fact in self.facts]
+        )
         values = Ragged.of([[self.names[fact.object.casefold()]] for fact in self.facts])
         texts = [one.text for one in inputs]
         return FactsColumn(keys, values, Ragged.of(list(map(self.ids, texts))), Ragged.of(list(map(self.candidates, texts))))

@@ -1,6 +1,6 @@
 """Key-value memory networks: what a memory is compared by is not what is read of it (Miller et al. 2016).
 
-Reads: the words of a question, and the facts that share some with it: subject and relation are the key, the object the value.
+Reads: a question, and the facts that share words with it: subject and relation are the key of each, its object the value.
 Attends: the question, and what it has become, to the keys of these facts, in one hop or several.
 Writes: the answer, one of all things that the facts are about.
 """

@@ -62,7 +62,9 @@ def with_facts(splits: Splits, facts: Facts) -> Splits:
         for example in part:
             for answer in example.target.split("\n"):
                 if answer not in names:
-                    raise DataError(f"{example.where() or example.input.text!r}: answer {answer!r} is no subject or object of a fact")
+                    raise DataError(
+                        f"{example.where() or example.input.text!r}: answer {answer!r} is no subject or object of a fact"
+                    )
     return Splits(train, splits.valid, splits.test, shared=facts, labels=tuple(names))
 
 

@@ -59,7 +59,9 @@ def records_of(spec: str) -> Iterator[Example]:
             try:
                 record = json.loads(line)
             except ValueError:
-                raise DataError(f"{path}:{number}: expected JSON, got {line[:40]!r}; write one object on each line") from None
+                raise DataError(
+                    f"{path}:{number}: expected JSON, got {line[:40]!r}; write one object on each line"
+                ) from None
             yield of_record(record, f"{path}:{number}", str(path), number)
 
 
@@ -67,7 +69,11 @@ def of_record(record: Any, where: str, name: str = "", number: int = 0) -> Examp
     """The example of one object."""
     known = record if isinstance(record, Mapping) else {}
     story, question, answer = (known.get(key, "" if key == "answer" else None) for key in ("story", "question", "answer"))
-    if not isinstance(story, list | tuple) or not all(isinstance(one, str) for one in story) or not isinstance(question, str):
+    if (
+        not isinstance(story, list | tuple)
+        or not all(isinstance(one, str) for one in story)
+        or not isinstance(question, str)
+    ):
         raise DataError(f"{where}: expected story, a list of texts, and question, a text, got {str(record)[:60]!r}")
     supporting = known.get("supporting", [])
     if not isinstance(supporting, list | tuple) or any(one not in range(1, len(story) + 1) for one in supporting):

@@ -15,15 +15,16 @@ from saccade.data.formats.fact_files import with_facts
 from saccade.errors import UsageError
 
 INPUT, TARGET = Question, str
-FIRST = "Ada Bela Carlo Dora Emil Fanny Goran Hedda Ivo Jana Kofi Lena Marek Nadia Oskar Pia Quentin Rosa Stefan Tilda".split()
-LAST = "Albers Bosch Conti Dahl Engel Farkas Grieg Holm Ito Jansen Kovac Lund Moreau Novak Okafor Petrov Quist Rossi Silva".split()
-OF = "Silent Golden Broken Distant Crimson Hidden Burning Frozen Hollow Restless".split()
-WHAT = "Harbor Mirror Orchard Lantern River Winter Engine Garden Signal Horizon".split()
-GENRES = "drama comedy thriller western musical documentary".split()
-LANGUAGES = "Basque Danish Finnish Hungarian Japanese Swahili Welsh".split()
-COUNTRIES = "Iceland Portugal Kenya Chile Norway Vietnam Estonia".split()
-STUDIOS = "Northlight Bluebell Cinescope Tideway Marigold".split()
-AWARDS = "Golden Owl,Silver Fern,Amber Crown,Ivory Rose".split(",")
+# First and last names.
+FIRST = "Ada Bela Carlo Dora Emil Fanny Goran Hedda Ivo Jana Kofi Lena Marek Nadia Oskar Pia Quentin Rosa Stefan Tilda"
+LAST = "Albers Bosch Conti Dahl Engel Farkas Grieg Holm Ito Jansen Kovac Lund Moreau Novak Okafor Petrov Quist Rossi Silva"
+OF = ["Silent", "Golden", "Broken", "Distant", "Crimson", "Hidden", "Burning", "Frozen", "Hollow", "Restless"]
+WHAT = ["Harbor", "Mirror", "Orchard", "Lantern", "River", "Winter", "Engine", "Garden", "Signal", "Horizon"]
+GENRES = ["drama", "comedy", "thriller", "western", "musical", "documentary"]
+LANGUAGES = ["Basque", "Danish", "Finnish", "Hungarian", "Japanese", "Swahili", "Welsh"]
+COUNTRIES = ["Iceland", "Portugal", "Kenya", "Chile", "Norway", "Vietnam", "Estonia"]
+STUDIOS = ["Northlight", "Bluebell", "Cinescope", "Tideway", "Marigold"]
+AWARDS = ["Golden Owl", "Silver Fern", "Amber Crown", "Ivory Rose"]
 # By relation, how it is asked for of a film, and of what the film has to do with it.
 ASKED: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "directed by": (
@@ -48,7 +49,7 @@ ASKED: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ("who composed the music of {}?", "who is the composer of {}?", "whose music is in {}?", "name the composer of {}",
          "who scored {}?", "the soundtrack of {} is whose?"),
         ("which films did {} compose for?", "what did {} score?", "name a film with music by {}",
-         "{} composed the soundtrack of which movie?", "which movie has {} as its composer?", "what films have music by {}?"),
+         "{} composed the soundtrack of which movie?", "which movie has {} as composer?", "what films have music by {}?"),
     ),
     "released in": (
         ("when was {} released?", "what year did {} come out?", "which year is {} from?", "name the year of {}",
@@ -106,7 +107,7 @@ class Config:
 
 def facts(config: Config) -> Facts:
     """What is true of each film."""
-    people = [f"{first} {last}" for first in FIRST for last in LAST]
+    people = [f"{first} {last}" for first in FIRST.split() for last in LAST.split()]
     people = sorted(people, key=lambda name: hash_order(name, f"people {config.seed}"))
     years = [str(year) for year in range(1960, 2010)]
     crews = [people[start : start + 60] for start in range(0, 240, 60)]  # directors, writers, actors, composers

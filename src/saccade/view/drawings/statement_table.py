@@ -1,5 +1,7 @@
-"""A story as a table: a row for each statement, and a column of weights for each time that it was read (Sukhbaatar et al. 2015,
-figure 2). Statements from which the answer is known to follow are marked."""
+"""A story as a table: a row for each statement, a column of weights for each hop (Sukhbaatar et al. 2015, figure 2).
+
+Statements from which the answer is known to follow are marked.
+"""
 
 from collections.abc import Sequence
 
@@ -34,7 +36,9 @@ def terminal(figure: Figure, screen: Screen) -> str:
     places, names, hops = kept(figure), figure.names(figure.keys), figure.names(figure.queries)
     point, shades = ("*" if screen.ascii_only else "●"), screen.glyphs.shades
     wide = max(6, *map(display_text.columns, hops))
-    room = max(8, min(screen.width - 2 - len(hops) * (wide + 2), max(display_text.columns(names[place]) for place in places)))
+    room = max(
+        8, min(screen.width - 2 - len(hops) * (wide + 2), max(display_text.columns(names[place]) for place in places))
+    )
     lines = [" ".join([" " * (2 + room), *(f" {hop:>{wide}}" for hop in hops)])]
     most = float(figure.weights.max()) or 1.0
     for place in places:
@@ -67,7 +71,9 @@ def svg(figure: Figure) -> str:
         parts.append(text(hop, across + (number + 0.5) * COLUMN, top - 10, CENTERED, longest=9))
     for row, (place, name) in enumerate(zip(places, shown, strict=True)):
         y = top + row * ROW
-        parts.append(element("rect", {"x": 20, "y": y, "width": across + len(hops) * COLUMN - 20, "height": 1, "fill": FAINT}))
+        parts.append(
+            element("rect", {"x": 20, "y": y, "width": across + len(hops) * COLUMN - 20, "height": 1, "fill": FAINT})
+        )
         if place in figure.keys.marked:
             parts.append(circle(26, y + ROW / 2, 4, {"fill": colors.hexadecimal(colors.SENTENCE)}))
         parts.append(text(name, left, y + 15, {"font-size": 12, "fill": INK}))
@@ -95,6 +101,4 @@ def _fits(scene: Scene, look: Look) -> bool:
     return look.places is None and scene.axes[look.keys].kind == "statements" and scene.shape(look)[0] <= HOPS
 
 
-DRAWING = Drawing(
-    name="statement_table", fits=_fits, terminal=terminal, svg=svg, page=lambda scene, look: {"most": MOST}
-)
+DRAWING = Drawing(name="statement_table", fits=_fits, terminal=terminal, svg=svg, page=lambda scene, look: {"most": MOST})
