@@ -75,9 +75,8 @@ def load(config: Config) -> Splits:
 
 
 def _examples(task: int, size: str, part: str) -> list[Example]:
-    files = (f"{FOLDERS[size]}/qa{task}_{TASKS[task - 1]}_{part}.txt",)
-    if (task, size, part) == (3, "10k", "train"):
-        files = INSTEAD
+    missing = (task, size, part) == (3, "10k", "train")
+    files = INSTEAD if missing else (f"{FOLDERS[size]}/qa{task}_{TASKS[task - 1]}_{part}.txt",)
     group = f"{task:2} {TASKS[task - 1].replace('-', ' ')}"
     texts = ((known.unzipped(known.find("babi", file)).decode("utf-8"), file) for file in files)
     found = [one for text, file in texts for one in of_lines(text.splitlines(), file)]
