@@ -274,5 +274,5 @@ def test_code_from_the_cache_is_the_code_that_was_compiled(tmp_path: Path) -> No
     assert len(kept) >= 6
     loaded = told()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")} == kept
-    assert len(compiled) == 48
+    assert len(compiled) == 46
     assert loaded == compiled

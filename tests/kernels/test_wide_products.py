@@ -10,6 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from saccade.kernels import wide_products
 from saccade.kernels.wide_products import LEAST, linear
+from saccade.layers.linear import Linear
 
 CALLED = torch.ops.mkldnn._linear_pointwise
 
@@ -50,6 +51,23 @@ def test_it_is_the_map_and_its_gradients(bias: bool, turned: bool, called: list[
     ):
         torch.testing.assert_close(found, right.float(), atol=1e-3, rtol=1e-4)
     assert len(called) == 3
+
+
+def test_its_output_may_be_changed_in_place(called: list[int]) -> None:
+    x, weight, bias = large()
+    output = linear(x, weight, bias)
+    output.mul_(2)
+    output.sum().backward()
+    assert called
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, 2 * weight.detach().sum(0).expand_as(x), atol=1e-3, rtol=1e-4)
+
+
+def test_traced_sizes_are_not_asked_for(called: list[int]) -> None:
+    layer = Linear(256, 256)
+    shapes = {"x": {0: torch.export.Dim("batch", min=2, max=4096)}}
+    torch.export.export(layer, (torch.randn(8, 256),), dynamic_shapes=shapes)
+    assert not called
 
 
 def test_only_what_is_wanted_is_computed(called: list[int]) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.kernels.function import applied, differentiable_by, keep, kept
-from saccade.kernels.runtime import kernels_on
+from saccade.kernels.runtime import kernels_on, traced
 
 LEAST = 1 << 21  # multiplications from which a call is repaid
 AMD = "AuthenticAMD"
@@ -40,13 +40,17 @@ def wider() -> bool:
 
 def linear(x: Float[Tensor, "... I"], weight: Float[Tensor, "N I"], bias: Float[Tensor, " N"] | None) -> Tensor:
     """x W' + b, as `torch.nn.functional.linear`."""
-    return applied(_Linear, x, weight, bias) if wide(x, weight, bias) else F.linear(x, weight, bias)
+    if not wide(x, weight, bias):
+        return F.linear(x, weight, bias)
+    # Rows: of anything else oneDNN returns a view, which nobody may change in place once it has left a Function.
+    rows = applied(_Linear, x.reshape(-1, x.shape[-1]), weight, bias)
+    return rows.view(*x.shape[:-1], len(weight))
 
 
 def wide(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> bool:
     """Whether x W' is better made by `times`: it is large enough, and of plain tensors of float32 with nobody between them
     and their numbers, neither autocast nor somebody who counts operations."""
-    if x.numel() * len(weight) < LEAST or not wider():
+    if not wider() or traced() or x.numel() * len(weight) < LEAST:  # while torch traces, sizes are not known
         return False
     given = (x, weight) if bias is None else (x, weight, bias)
     plain = all(type(one) in (Tensor, torch.nn.Parameter) for one in given)
@@ -70,10 +74,9 @@ class _Linear(torch.autograd.Function):
     @differentiable_by(F.linear)
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         (x, weight, _), _ = kept(ctx)
-        pulls = grad.reshape(-1, len(weight))
         wanted = ctx.needs_input_grad
         return (
             times(grad, weight.t()) if wanted[0] else None,
-            times(pulls.t(), x.reshape(len(pulls), -1).t()) if wanted[1] else None,
-            pulls.sum(0) if wanted[2] else None,
+            times(grad.t(), x.t()) if wanted[1] else None,
+            grad.sum(0) if wanted[2] else None,
         )
