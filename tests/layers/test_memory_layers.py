@@ -20,7 +20,7 @@ def test_position_encoding_is_the_papers_formula() -> None:
         for table in range(2):
             for k in range(1, width + 1):
                 column = table * width + k - 1
-                expected = sum(
+                expected = 2 * sum(
                     ((1 - j / most) - (k / width) * (1 - 2 * j / most))
                     * float(model.vectors.detach()[tokens[row, j - 1], column])
                     for j in range(1, most + 1)

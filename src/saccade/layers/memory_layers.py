@@ -29,8 +29,9 @@ def places(sizes: Int[Tensor, " R"], most: int) -> tuple[Float[Tensor, "R K"], F
 class Sentences(nn.Module):
     """Sums of word vectors, from several tables side by side, each D wide.
 
-    Position encoding weighs number k of the vector of word j by l_kj = (1 − j/J) − (k/D)(1 − 2j/J): something of the word
-    plus k times something else of it. So it takes two weighted sums of vectors, and nothing of each word by itself.
+    Position encoding weighs number k of the vector of word j by 2 l_kj, l_kj = (1 − j/J) − (k/D)(1 − 2j/J): something of the
+    word plus k times something else of it. So it takes two weighted sums of vectors, and nothing of each word by itself.
+    With the 2, which is in the authors' code and not in the paper, words weigh 1 in the mean, as in a bag of words.
 
     Shapes: tokens (R, K), sizes (R) -> (R, tables · D)
     """
@@ -46,7 +47,7 @@ class Sentences(nn.Module):
         if not self.positions:
             return self.total(tokens, live(sizes, tokens.shape[1]).to(self.vectors.dtype))
         first, second = places(sizes, tokens.shape[1])
-        return self.total(tokens, first) - self.share * self.total(tokens, second)
+        return 2 * (self.total(tokens, first) - self.share * self.total(tokens, second))
 
     def total(self, tokens: Int[Tensor, "R K"], weights: Float[Tensor, "R K"]) -> Float[Tensor, "R _"]:
         """The sum of the vectors of each row's words under these weights."""

@@ -136,7 +136,7 @@ def _asked(known: Facts, seed: int) -> Iterator[tuple[str, Example]]:
         answers[fact.subject, fact.relation, 0].append(fact.object)
         answers[fact.object, fact.relation, 1].append(fact.subject)
     for (thing, relation, way), right in answers.items():
-        wordings = ASKED[relation][way]
+        wordings = tuple(ASKED[relation][way])
         about = f"{thing} {relation} {way} {seed}"
         new, first = hash_order(about, "new") % 1000 < 1000 * NEW, hash_order(about, "wording") % len(wordings)
         for place, wording in enumerate(wordings[first:] + wordings[:first]):
