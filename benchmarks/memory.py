@@ -4,12 +4,13 @@ python benchmarks/memory.py            a minute
 python benchmarks/memory.py --quick    half of it
 
 The joint training on bAbI: batches of 32 questions of all tasks, 50 statements, three hops, width 50, position encoding,
-random noise; forward, gradient, clipping and SGD. The peer embeds statements hop by hop with `nn.Embedding`, padded to the
-memory's size (plain) or to the longest story and sentence of its batch (trimmed), from tensors that are ready; ours makes its
+noise; forward, gradient, clipping and SGD. The peer embeds statements hop by hop with `nn.Embedding`, padded to
+the memory's size (plain) or to the longest story and sentence of its batch (trimmed), from tensors that are ready; ours makes its
 batches from the encoded corpus on the way. Without the data, stories of like lengths are drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from kit import Report, Run, apart, arguments, extra_megabytes
@@ -25,7 +26,7 @@ from saccade.task import Corpus, Task
 from saccade.training.settings import Settings, resolve
 from saccade.training.trainer import Trainer
 
-BATCHES, MEMORY, HOPS, WIDTH, NOISE = 100, 50, 3, 50, 0.1
+BATCHES, MEMORY, HOPS, WIDTH = 100, 50, 3, 50
 
 
 class Plain(nn.Module):
@@ -44,7 +45,8 @@ class Plain(nn.Module):
         place = torch.arange(1, most + 1)[:, None] / sizes
         across = torch.arange(1, WIDTH + 1) / WIDTH
         weights = (1 - place) - across * (1 - 2 * place)
-        return (table(tokens) * weights).sum(-2)
+        vectors: Tensor = (table(tokens) * weights).sum(-2)
+        return vectors
 
     def forward(self, stories: Tensor, questions: Tensor) -> Tensor:
         there = (stories > 0).any(-1)
@@ -55,7 +57,8 @@ class Plain(nn.Module):
             values = self.encoded(stories, self.tables[hop + 1]) + own[1]
             scores = (keys @ state[..., None])[..., 0].masked_fill(~there, -torch.inf)
             state = state + (scores.softmax(-1)[:, None] @ values)[:, 0]
-        return self.answer(state)
+        scored: Tensor = self.answer(state)
+        return scored
 
 
 def drawn() -> Splits:
@@ -108,12 +111,18 @@ def runs(names: Sequence[str]) -> dict[str, Run]:
         if name == "ours":
             trainer = Trainer(Model(settings.model, **task.sizes()), corpus.batches(settings.train), settings.train)
             steps = trainer.steps()
-            made[name] = lambda steps=steps: [next(steps) for _ in range(BATCHES)]
+            made[name] = partial(taken, steps)
             continue
         words, answers = task.sizes()["source"].size, len(task.sizes()["answers"])
         rows = [rectangles(batch, trimmed=name == "trimmed") for batch in batches]
-        made[name] = lambda model=Plain(words, answers), rows=rows: steps_of(model, rows)
+        made[name] = partial(steps_of, Plain(words, answers), rows)
     return made
+
+
+def taken(steps: Iterator[object]) -> None:
+    """As many training steps as there are batches."""
+    for _ in range(BATCHES):
+        next(steps)
 
 
 def steps_of(model: Plain, rows: Sequence[tuple[Tensor, Tensor, Tensor]]) -> None:

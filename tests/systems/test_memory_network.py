@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from saccade.data.batches import Floats
 from saccade.data.tensors import StoryInput
 from saccade.data.tokenizers import learned_layout
 from saccade.systems.memory_network import Config, Model
@@ -28,8 +29,8 @@ def model(**given: object) -> Model:
     return Model(config, learned_layout(SIZE), statements=5, answers=(4, 7, -1)).eval()
 
 
-def softmax(scores: np.ndarray) -> np.ndarray:
-    return np.exp(scores) / np.exp(scores).sum()
+def softmax(scores: Floats) -> Floats:
+    return np.asarray(np.exp(scores) / np.exp(scores).sum())
 
 
 @pytest.mark.parametrize("tying", ["adjacent", "layer"])

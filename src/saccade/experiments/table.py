@@ -237,11 +237,15 @@ def lines(grid: Grid, parts: Sequence[tuple[Row, Sequence[Cell]]]) -> list[Line]
     return [own[row.name] if row.name in own else _mean(row, list(own.values())) for row, _ in parts]
 
 
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
 def _mean(row: Row, own: Sequence[Line]) -> Line:
     """Of each seed that all of them have; of those that were chosen, if all have one."""
     of = [one for one in own if one.row.group == row.mean_of]
     seeds = zip(*(one.values for one in of), strict=False)
-    values = [statistics.fmean(seed) if None not in seed else None for seed in seeds]  # type: ignore[type-var]
+    values = [statistics.fmean(known) if len(known) == len(of) else None for known in map(_known, seeds)]
     chosen = [one.chosen for one in of if one.chosen is not None]
     minutes = [sum(seed) for seed in zip(*(one.minutes for one in of), strict=False)]
     return Line(row, values, minutes, "", statistics.fmean(chosen) if of and len(chosen) == len(of) else None)

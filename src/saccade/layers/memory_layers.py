@@ -117,7 +117,8 @@ class Hop(nn.Module):
     def forward(
         self, state: Float[Tensor, "B D"], keys: Float[Tensor, "B M D"], values: Float[Tensor, "B M D"], mask: Mask
     ) -> Float[Tensor, "B D"]:
-        return attend(state[:, None], keys, values, score="dot", mask=mask, normalize=self.normalize).context[:, 0]
+        attended = attend(state[:, None], keys, values, score="dot", mask=mask, normalize=self.normalize)
+        return attended.context[:, 0]
 
 
 class Answers(nn.Module):

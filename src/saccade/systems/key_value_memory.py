@@ -50,9 +50,8 @@ class Model(Labeler):
         self.config, width = config, config.embedding_size
         self.sentences = Sentences(source.size, 1, width, positions=config.encoding == "positions")
         self.hop = Hop()
-        self.between = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(config.num_hops))
-        for matrix in self.between:
-            nn.init.eye_(matrix.weight)
+        # Which hop does what is learned from where nothing has happened to the sum.
+        self.between = nn.ParameterList(torch.eye(width) for _ in range(config.num_hops))
         self.answers = Answers(answers, width)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -70,7 +69,7 @@ class Model(Labeler):
         mask = lengths(input.counts)
         keys, values = (in_places(rows, input.counts, input.most) for rows in (keys, values))
         for matrix in self.between:
-            state = matrix(state + self.hop(state, keys, values, mask))
+            state = (state + self.hop(state, keys, values, mask)) @ matrix.T
         return state
 
     def axes(self) -> Mapping[str, Axis]:

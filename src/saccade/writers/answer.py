@@ -4,7 +4,7 @@ Where several are right, each on a line of the target, the first is learned and 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, targets_of
@@ -25,7 +25,7 @@ class Writer(label.Writer):
         return (*label.Writer.metrics(config), "error")
 
     @classmethod
-    def of(cls, config: Any, names: Sequence[str], reader: Any) -> "Writer":
+    def of(cls, config: Any, names: Sequence[str], reader: Any) -> Self:
         found = map(reader.word, names)
         return cls(config, names, [-1 if word is None else word for word in found])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -102,7 +102,7 @@ class Writer(writer.Writer):
         return (*LABEL_SCORES, "instance_auc")
 
     @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> "Writer":
+    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> Self:
         labels = {*map(cls.learned, targets_of(splits.train))}
         for _, _, problem in cls.unfit(splits):
             raise DataError(problem)
@@ -112,12 +112,12 @@ class Writer(writer.Writer):
         return cls.of(config, names, reader)
 
     @classmethod
-    def of(cls, config: Any, names: Sequence[str], reader: Any) -> Any:
+    def of(cls, config: Any, names: Sequence[str], reader: Any) -> Self:
         """A writer of these labels, beside this reader."""
         return cls(config, names)
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Reader, earlier: "Writer") -> "Writer":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Reader, earlier: "Writer") -> Self:
         own = cls.fit(config, tokens, splits, reader)
         return cls.of(config, earlier.names, reader) if {*own.names} == {*earlier.names} else own
 
@@ -154,7 +154,7 @@ class Writer(writer.Writer):
         records.save(directory / FILE, self.names)
 
     @classmethod
-    def load(cls, config: Any, directory: Path, reader: Reader) -> "Writer":
+    def load(cls, config: Any, directory: Path, reader: Reader) -> Self:
         names = records.load(directory / FILE)
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise records.unreadable(directory / FILE, "expected a list of texts")
