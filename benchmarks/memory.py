@@ -3,10 +3,10 @@
 python benchmarks/memory.py            a minute
 python benchmarks/memory.py --quick    half of it
 
-The joint training on bAbI: batches of 32 questions of all tasks, 50 statements, three hops, width 50, position encoding,
-noise; forward, gradient, clipping and SGD. The peer embeds statements hop by hop with `nn.Embedding`, padded to
-the memory's size (plain) or to the longest story and sentence of its batch (trimmed), from tensors that are ready; ours makes its
-batches from the encoded corpus on the way. Without the data, stories of like lengths are drawn.
+The joint training on bAbI: batches of 32 questions of all tasks, 50 statements, three hops, width 50, position encoding;
+forward, gradient, clipping and SGD. The peer embeds statements hop by hop with `nn.Embedding`, padded to the memory's size
+(plain) or to the longest story and sentence of its batch (trimmed), from tensors that are ready; ours makes its batches from
+the encoded corpus on the way. Without the data, stories of like lengths are drawn.
 """
 
 from collections.abc import Iterator, Sequence

@@ -83,7 +83,8 @@ def in_places(rows: Float[Tensor, "R D"], counts: Int[Tensor, " B"], most: int) 
     """The rows of each memory in its own row, zeros behind them."""
     first = (torch.arange(len(counts), device=counts.device) + 1) * most - (most - counts)
     place = first[owners(counts, len(rows))] - 1 - ages(counts, len(rows))
-    return rows.new_zeros(len(counts) * most, rows.shape[1]).index_copy(0, place, rows).unflatten(0, (len(counts), most))
+    whole = rows.new_zeros(len(counts) * most, rows.shape[1]).index_copy(0, place, rows)
+    return whole.view(len(counts), most, rows.shape[1])
 
 
 class LinearStart(Normalizer):
