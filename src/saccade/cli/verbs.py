@@ -241,7 +241,7 @@ def _predict(
         if model.task.reader.INPUT is str:
             lines = without_columns(lines, name)
         try:
-            for _, predictions in model.outputs(lines if rows is None else rows, options):
+            for _, predictions in model.outputs(model.task.reader.gathered(lines) if rows is None else rows, options):
                 write(predictions, scores=scores, machine=machine)
         except InputError as error:
             raise DataError(f"{name}:{' row ' if rows is not None else ''}{error.line}: {error.cause}") from None

@@ -136,6 +136,26 @@ class DocumentInput:
     most: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoryInput(DocumentInput):
+    """Stories, the statements of all one below the other in the order in which they were made, and behind them the question
+    of each; `counts` says how many statements each story has.
+
+    Shapes: tokens (R + B, K), lengths (R + B), counts (B) with R their sum
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactsInput(StoryInput):
+    """Memories whose keys, in the place of statements, are not what is read of them, the values.
+
+    Shapes: values (R, W), value_lengths (R)
+    """
+
+    values: Int[Tensor, "R W"]
+    value_lengths: Int[Tensor, " R"]
+
+
 @dataclass(frozen=True)
 class BagInput:
     """The items of all bags or sets, one after the other without padding, and how many belong to each.

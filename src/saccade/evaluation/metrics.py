@@ -46,6 +46,7 @@ METRICS = {
         _share("known_answers", "known answers"),
         _share("cer", "character error rate", higher=False),
         _share("chance", "accuracy by chance"),
+        _share("error", "error", higher=False),
         Metric("bleu", "BLEU", digits=2),
         Metric("chrf", "chrF", digits=2),
         *(Metric(f"bleu_{order}", f"BLEU-{order}", digits=2) for order in (1, 2, 3, 4)),

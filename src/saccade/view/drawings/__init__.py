@@ -21,6 +21,7 @@ from saccade.view.drawings import (
     place_map,
     scan_path,
     shaded_text,
+    statement_table,
 )
 from saccade.view.drawings.figure import Drawing
 from saccade.view.trace import Look, Scene, quoted
@@ -35,6 +36,7 @@ DRAWINGS = (
     shaded_text.DRAWING,
     neighborhood.DRAWING,
     bars.DRAWING,
+    statement_table.DRAWING,
     heatmap.DRAWING,
     lines.DRAWING,
     overview.DRAWING,
