@@ -145,6 +145,37 @@ def windows(folder: Path) -> Settings:
     return resolve({"system": "gpt2"}, [f"data.train={folder / 'my.txt'}", *words, *sizes, *WORDS])
 
 
+def _pieces(folder: Path, system: str, task: str, name: str, text: str) -> Settings:
+    (folder / name).write_text(text)
+    sizes = ["model.hidden_size=8", "model.intermediate_size=16", "model.num_layers=1", "model.num_heads=2"]
+    words = [f"data.train={folder / name}", "tokens.kind=word", "train.batch_size=4", "model.dropout=0.3"]
+    return resolve({"system": system, "task": task}, [*words, *sizes, *WORDS])
+
+
+def hidden(folder: Path) -> Settings:
+    """Running text of which some words are hidden."""
+    text = "".join(f"It is {n % 7} o'clock . And all is well , film {n % 5} !\n\n" for n in range(60))
+    return _pieces(folder, "bert", "masked", "my.txt", text)
+
+
+def permuted(folder: Path) -> Settings:
+    """Running text whose words are predicted in a random order."""
+    text = "".join(f"It is {n % 7} o'clock . And all is well , film {n % 5} !\n\n" for n in range(60))
+    return _pieces(folder, "xlnet", "permuted", "my.txt", text)
+
+
+def tags(folder: Path) -> Settings:
+    """A label for each word."""
+    rows = "".join(f"film {n} is {'good' if n % 3 else 'bad'}\tx y x {'y' if n % 3 else 'x'}\n" for n in range(60))
+    return _pieces(folder, "bert", "tags", "my.tsv", f"text\ttags\n{rows}")
+
+
+def answers(folder: Path) -> Settings:
+    """Answers that stand in a text."""
+    rows = "".join(f"Which film ?,film {n} is {'good' if n % 3 else 'bad'},film {n}\n" for n in range(60))
+    return _pieces(folder, "roberta", "span", "my.csv", f"question,context,answer\n{rows}")
+
+
 KINDS: dict[str, Callable[[Path], Settings]] = {
     made.__name__: made
     for made in (
@@ -164,5 +195,9 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
         glimpses,
         captions,
         windows,
+        hidden,
+        permuted,
+        tags,
+        answers,
     )
 }

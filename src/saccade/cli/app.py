@@ -44,6 +44,7 @@ DataName = Annotated[str, Argument(help="The data set", metavar="NAME")]
 RunOut = Annotated[Path | None, Option("--out", "-o", help="Directory of the run or runs; else runs/NAME.")]
 Drawings = Annotated[list[Path], Many("--out", "-o", help="Draw --lengths as .svg, .png or .html; may be repeated.")]
 Split = Annotated[str | None, Option("--split", help="test, valid or train; else test if there is any.")]
+OtherData = Annotated[str | None, Option("--data", help="Your own pairs instead: my.tsv, my.jsonl, a.de,a.en")]
 NBest = Annotated[int, Option("--n-best", min=1, help="Outputs for each input (and language), the best first.")]
 Beam = Annotated[int | None, Option("--beam", min=1, help="Hypotheses followed at once; 1 is greedy.")]
 Lengths = Annotated[bool, Flag("--lengths", help="Also score short and long inputs apart, with bars.")]
@@ -135,7 +136,7 @@ def evaluate(
     words: Words,
     out: Drawings,
     split: Split = None,
-    data: Annotated[str | None, Option("--data", help="Your own pairs instead: my.tsv, my.jsonl, a.de,a.en")] = None,
+    data: OtherData = None,
     lengths: Lengths = False,
     int8: Annotated[bool, Flag("--int8", help="Score 8-bit weights as well, and say what they cost.")] = False,
     which: Which = None,
@@ -308,6 +309,7 @@ def compare(
     paths: Annotated[list[Path], Argument(help="Runs; the first is the one to beat", metavar="RUN RUN…")],
     out: Drawings,
     split: Split = None,
+    data: OtherData = None,
     name: Annotated[
         str | None, Option("--metric", help="Such as macro_f1; else what the best checkpoint was chosen by.")
     ] = None,

@@ -277,6 +277,9 @@ class TagTarget:
     labels: Int[Tensor, "B W"]
     label_smoothing: float = 0.0
 
+    def __len__(self) -> int:
+        return len(self.labels)
+
 
 @dataclass(frozen=True)
 class SpanTarget:

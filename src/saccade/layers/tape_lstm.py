@@ -7,6 +7,7 @@ attention stays on the step before, it is the LSTM.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -56,7 +57,9 @@ class TapeLSTM(nn.Module):
     def forward(self, x: Float[Tensor, "T B _"]) -> Float[Tensor, "T B H"]:
         state_map = RepeatedLinear(self.state_weight)
         context = state_map.begin(x.new_zeros(x.shape[1], 2 * self.hidden))
-        gates, keys, states = linear(x, self.input_weight, self.bias), [], []
+        gates = linear(x, self.input_weight, self.bias)
+        keys: list[Tensor] = []
+        states: list[Tensor] = []
         for step, own in enumerate(x):
             if step:
                 context = self._attended(own, Tapes(torch.stack(keys, 1), torch.stack(states, 1), context)).context[:, 0]
@@ -114,7 +117,7 @@ class PlainLSTM(Recurrent):
         return state[:, : self.hidden], Tapes(tapes.keys, state[:, None], before), None
 
 
-def tape_weights(seen: Sequence[Attended], steps: int) -> Float[Tensor, "B 1 T T"]:
+def tape_weights(seen: Sequence[Any], steps: int) -> Float[Tensor, "B 1 T T"]:
     """The weights of all steps of a `TapeLSTM`: nobody looks at itself or further, and the first at nothing."""
     rows = [F.pad(attended.weights(), (0, steps - attended.call.keys)) for attended in seen]
     return torch.cat((torch.zeros_like(rows[0]), *rows), 1)[:, None]

@@ -87,8 +87,9 @@ class Model(Labeler):
         in_time = words.transpose(0, 1).contiguous()
         if isinstance(self.reader, RecurrentReader):
             there = live(input.lengths, words.shape[1])
-            return self.reader(in_time, there.T.contiguous())[0].transpose(0, 1)
-        states: Tensor = self.reader(in_time)  # in which nothing comes from what follows, as padding does
+            states: Tensor = self.reader(in_time, there.T.contiguous())[0]
+        else:
+            states = self.reader(in_time)  # in which nothing comes from what follows, as padding does
         return states.transpose(0, 1)
 
     def looks(self, input: WordsInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
