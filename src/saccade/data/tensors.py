@@ -232,12 +232,16 @@ class LabelTarget:
 
 @dataclass(frozen=True)
 class BitsTarget:
-    """The vectors of all answers, one below the other.
+    """The vectors of all answers, one below the other, and how many each has.
 
-    Shapes: bits (N, _)
+    Shapes: bits (N, _), sizes (B)
     """
 
     bits: Float[Tensor, "N _"]
+    sizes: Int[Tensor, " B"]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ DEFAULTS = {
     "train": cosine(5000, 3e-3, every=250, patience=0) | {"batch_size": 16, "optimizer": "adam", "clip": 10.0},
 }
 
+FOCUS = 10.0  # how much more likely a head stands at the first row, in the beginning, than at another: e to this
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
@@ -118,6 +120,8 @@ class Model(System):
         self.output = nn.Linear(hidden + reads, bits)
         self.first_read = nn.Parameter(torch.zeros(reads))
         self.first_weights = nn.Parameter(torch.zeros(config.read_heads + config.write_heads, config.memory_rows))
+        with torch.no_grad():  # rows are alike in the beginning, so that heads which stand everywhere would never part
+            self.first_weights[:, 0] = FOCUS
 
     def forward(self, batch: Batch) -> Output:
         """−log p of all bits of the answers; what is counted are sequences."""

@@ -38,7 +38,8 @@ class VectorsColumn:
 
     def batch(self, indices: Any) -> BitsTarget:
         """The tensors of these answers, one below the other."""
-        return BitsTarget(torch.from_numpy(np.concatenate([self.answers[i] for i in indices])))
+        answers = [self.answers[i] for i in indices]
+        return BitsTarget(torch.from_numpy(np.concatenate(answers)), torch.tensor([len(answer) for answer in answers]))
 
 
 class Writer(writer.Writer):
@@ -84,7 +85,7 @@ class Writer(writer.Writer):
         return [[self._prediction(rows, [look.of(i) for look in looks])] for i, rows in enumerate(own)]
 
     def _prediction(self, chances: Floats, looks: Sequence[Any]) -> Prediction:
-        words = ["".join("01"[bit > 0.5] for bit in row) for row in chances]
+        words = ["".join("01"[int(bit > 0.5)] for bit in row) for row in chances]
         likely = np.maximum(chances, 1 - chances).prod(-1)
         log_prob = float(np.log(np.maximum(likely, 1e-300)).sum())
         return Prediction(" ".join(words), log_prob, tokens=words, looks=looks, values=chances, token_probabilities=likely)
