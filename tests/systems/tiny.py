@@ -101,6 +101,7 @@ INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
     "word_picture": pictures,
     "story": lambda: STORIES,
     "facts": lambda: list(map(Question, ASKED)),
+    "bits": lambda: ["01 11 > . .", "10 > .", "11 00 01 > . . .", "01@0.5 > .", "10 times=2 11 > . ."],
     "node": lambda: [Node(number) for number in range(COUNT)],
 }
 TARGETS: dict[str, list[str]] = {
@@ -115,6 +116,7 @@ TARGETS: dict[str, list[str]] = {
     "word": ["moon", "red", "fox", "bird", "sun"],
     "masked": TEXTS,
     "permuted": TEXTS,
+    "bits": ["01 11", "10", "11 00 01", "01", "10 11"],
     "tags": [" ".join("ab"[len(word) % 2] for word in text.split()) for text in TEXTS],
     "span": ["red fox", "dog", "", "one bird", "the sun"],
     "vector": [""] * COUNT,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.data.batches import Integers
@@ -186,6 +186,18 @@ class PictureQuestionInput:
 
 
 @dataclass(frozen=True)
+class BitsInput:
+    """Sequences of vectors of zeros, ones and marks, filled up with zeros; `blanks`: where an answer is expected.
+
+    Shapes: vectors (B, T, C), lengths (B), blanks (B, T)
+    """
+
+    vectors: Float[Tensor, "B T C"]
+    lengths: Int[Tensor, " B"]
+    blanks: Bool[Tensor, "B T"]
+
+
+@dataclass(frozen=True)
 class NodeInput:
     """Nodes to be labeled, in the whole graph.
 
@@ -244,6 +256,20 @@ class LabelTarget:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+@dataclass(frozen=True)
+class BitsTarget:
+    """The vectors of all answers, one below the other, and how many each has.
+
+    Shapes: bits (N, _), sizes (B)
+    """
+
+    bits: Float[Tensor, "N _"]
+    sizes: Int[Tensor, " B"]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,8 @@ METRICS = {
         Metric("auc", "AUC"),
         Metric("instance_auc", "instance AUC"),
         Metric("mae", "mean absolute error", higher=False),
+        Metric("bits_per_sequence", "bits per sequence", higher=False, digits=3),
+        _share("bit_error", "bit error", higher=False),
         Metric("loss", "loss", higher=False),
         Metric("masked_loss", "masked loss", higher=False),
         Metric("perplexity", "perplexity", higher=False, digits=3),

@@ -1,4 +1,4 @@
-"""Candidates: one of all answers that are known, each a word or name of the reader or a text of its own (Miller et al. 2016).
+"""Candidates: one of all known answers, a word or name of the reader or a text of its own (Miller et al. 2016).
 
 Where several are right, each on a line of the target, the first is learned and each counts.
 """
