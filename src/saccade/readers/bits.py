@@ -34,7 +34,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Channels:
+class VectorChannels:
     """The bits of a vector, then a channel for each mark, then one for numbers, which are divided by the largest."""
 
     bits: int
@@ -47,7 +47,7 @@ class Channels:
         return self.bits + len(self.marks) + 1
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "Channels":
+    def of(cls, texts: Iterable[str]) -> "VectorChannels":
         """Those that texts need."""
         bits, marks, largest = 0, dict[str, None](), 0.0
         for text in texts:
@@ -73,6 +73,7 @@ class Channels:
             return row
         vector = VECTOR.fullmatch(word)
         found = vector or MARK.fullmatch(word)
+        number = float(found[2] or 0) if found else 0.0
         if vector:
             if len(vector[1]) != self.bits:
                 raise DataError(f"expected vectors of {self.bits} bits, got {word!r}")
@@ -82,7 +83,7 @@ class Channels:
             raise DataError(f"expected {self.bits} bits, a point or a mark ({known}), got {word!r}")
         else:
             row[self.bits + self.marks.index(found[1])] = 1
-        row[-1] = float(found[2] or 0) / self.largest
+        row[-1] = number / self.largest
         return row
 
 
@@ -112,7 +113,7 @@ class Reader(reader.Reader):
     INPUT, OWN, TYPED = str, "text_files", "'0110 1010 > . .'"
     unit, budget = "vectors", 8_000
 
-    def __init__(self, config: Any, channels: Channels) -> None:
+    def __init__(self, config: Any, channels: VectorChannels) -> None:
         super().__init__(config)
         self.channels = channels
 
@@ -120,7 +121,7 @@ class Reader(reader.Reader):
     def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str]) -> "Reader":
         for _, _, problem in cls.unfit(splits):
             raise DataError(problem)
-        return cls(config, Channels.of(inputs_of(splits.train)))
+        return cls(config, VectorChannels.of(inputs_of(splits.train)))
 
     @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
@@ -143,7 +144,7 @@ class Reader(reader.Reader):
                 raise ValueError(f"expected a number of bits and the largest number, got {record}")
         except (ValueError, TypeError, KeyError) as error:
             raise records.unreadable(directory / FILE, error) from None
-        return cls(config, Channels(bits, marks, largest))
+        return cls(config, VectorChannels(bits, marks, largest))
 
     def sizes(self) -> dict[str, Any]:
         return {"channels": self.channels.count, "bits": self.channels.bits}

@@ -196,14 +196,14 @@ class Reader(reader.Reader):
 
     def encode(self, inputs: Sequence[Picture]) -> PictureColumn | FeatureColumn:
         if self.network is None:
-            drawn = isinstance(inputs, DrawnPictures)
-            return PictureColumn(self.scale, inputs if drawn else stacked(inputs, self.scale.shape), self.config)
+            pixels = inputs if isinstance(inputs, DrawnPictures) else stacked(inputs, self.scale.shape)
+            return PictureColumn(self.scale, pixels, self.config)
         numbers: dict[int, int] = {}  # a picture with several captions is read once
         held = list(inputs)
         rows = np.array([numbers.setdefault(id(one.pixels), len(numbers)) for one in held], dtype=np.int64)
         first = {number: one for one, number in zip(held[::-1], rows[::-1].tolist(), strict=True)}
-        pixels = stacked([first[number] for number in range(len(first))], self.scale.shape)
-        return self.network.column(pixels, rows, self.scale.standardized)
+        different = stacked([first[number] for number in range(len(first))], self.scale.shape)
+        return self.network.column(different, rows, self.scale.standardized)
 
     def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
         return [source] if isinstance(source, str) and Path(source).suffix.lower() in SUFFIXES else None

@@ -6,7 +6,7 @@ Writes: a binary vector at each point that expects one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -18,9 +18,7 @@ from saccade.attention import attend, make_score
 from saccade.config import Positive
 from saccade.data.tensors import Batch, BitsInput
 from saccade.errors import UsageError
-from saccade.kernels import recurrent_cells
 from saccade.layers.addressing import Address, Addressing
-from saccade.layers.recurrent import cell_named, reset
 from saccade.systems.system import BatchLook, Output, Recorded, System, cosine
 
 READS, WRITES = "bits", "bits"
@@ -97,7 +95,8 @@ class Heads(nn.Module):
         """M(i) Π_h (1 − w_h(i) e_h) + Σ_h w_h(i) a_h: all heads erase before any adds (equations 3 and 4)."""
         erase, add = numbers.unflatten(-1, (self.written, -1)).chunk(2, -1)
         kept = (1 - weights[..., None] * erase.sigmoid()[:, :, None]).prod(1)
-        return memory * kept + weights.transpose(1, 2) @ add.tanh()
+        changed: Tensor = memory * kept + weights.transpose(1, 2) @ add.tanh()
+        return changed
 
 
 class Model(System):
@@ -110,12 +109,8 @@ class Model(System):
         super().__init__()
         self.config = config
         hidden, reads = config.hidden_size, config.read_heads * config.memory_width
-        gates = 4 * hidden if config.controller == "lstm" else hidden
-        self.input_map = nn.Linear(channels, gates)
-        self.read_map = nn.Linear(reads, gates, bias=False)
-        self.state_map = nn.Linear(hidden, gates, bias=False) if config.controller == "lstm" else None
-        if self.state_map is not None:
-            reset(self.input_map.weight, self.state_map.weight, hidden)
+        seen = channels + reads
+        self.controller = nn.LSTMCell(seen, hidden) if config.controller == "lstm" else nn.Linear(seen, hidden)
         self.heads = Heads(config)
         self.output = nn.Linear(hidden + reads, bits)
         self.first_read = nn.Parameter(torch.zeros(reads))
@@ -132,10 +127,9 @@ class Model(System):
 
     def vectors(self, input: BitsInput) -> Float[Tensor, "N _"]:
         """Logits of the bits at each point, one sequence after the other."""
-        gates = self.input_map(input.vectors)
-        tape, outputs = self.begin(len(gates)), []
-        for step in gates.unbind(1):
-            control, tape = self.step(step, tape)
+        tape, outputs = self.begin(len(input.vectors)), []
+        for vector in input.vectors.unbind(1):
+            control, tape = self.step(vector, tape)
             outputs.append(torch.cat((control, tape.reads), -1))
         logits: Tensor = self.output(torch.stack(outputs, 1)[input.blanks])
         return logits
@@ -148,18 +142,15 @@ class Model(System):
         state = self.first_read.new_zeros(rows, 2 * config.hidden_size)
         return Tape(memory, weights, self.first_read.tanh().expand(rows, -1), state)
 
-    def step(self, gates: Float[Tensor, "B _"], tape: Tape) -> tuple[Float[Tensor, "B S"], Tape]:
+    def step(self, vector: Float[Tensor, "B C"], tape: Tape) -> tuple[Float[Tensor, "B S"], Tape]:
         """What the controller makes of an input and of what was read, and the tape after all heads have moved."""
-        gates = gates + self.read_map(tape.reads)
-        if self.state_map is None:
-            control, state = gates.tanh(), tape.state
+        seen, state = torch.cat((vector, tape.reads), -1), tape.state
+        if isinstance(self.controller, nn.LSTMCell):
+            both = self.controller(seen, state.chunk(2, -1))
+            control, state = both[0], torch.cat(both, -1)
         else:
-            before = tape.state
-            a = self.state_map(before[:, : self.config.hidden_size])
-            state = recurrent_cells.step(cell_named("lstm"), gates, a, before)
-            control = state[:, : self.config.hidden_size]
-        following = self.heads(control, tape)
-        return control, Tape(following.memory, following.weights, following.reads, state)
+            control = self.controller(seen).tanh()
+        return control, replace(self.heads(control, tape), state=state)
 
     def looks(self, input: BitsInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """Where each head stood at each step."""
