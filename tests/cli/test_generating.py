@@ -221,7 +221,7 @@ def test_pieces_are_there_before_the_end_and_ctrl_c_stops_them(plays: Path) -> N
 def test_texts_of_rounded_weights(plays: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = load_run(plays)
     for precision in ("int8", "int4"):
-        with at_rest(precision):  # type: ignore[arg-type]
+        with at_rest(precision):
             wanted = "".join(model.stream("to be"))
         answer = here(f"generate {plays} --prompt be --precision {precision}", capsys)
         assert answer.code == 0, answer.err

@@ -52,8 +52,8 @@ def backend(family: str, *, lower: bool = True, learned: Sequence[str] = ()) -> 
         made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         order = ["<s>", "<pad>", "</s>", "<unk>"]
-        trainer = trainers.BpeTrainer(vocab_size=320 + more, special_tokens=order, initial_alphabet=alphabet)
-        made.train_from_iterator(learned or [TEXT], trainer)
+        pieces = trainers.BpeTrainer(vocab_size=320 + more, special_tokens=order, initial_alphabet=alphabet)
+        made.train_from_iterator(learned or [TEXT], pieces)
         made.add_special_tokens([AddedToken("<mask>", special=True, normalized=False, lstrip=True)])
     ids = {role: made.token_to_id(token) for role, token in SPECIAL[family].items()}
     cls, sep = SPECIAL[family]["cls"], SPECIAL[family]["sep"]
