@@ -109,7 +109,9 @@ def picture(found: list[Line], seeds: int) -> str:
     """Accuracy against the number of labels, a line for each set with pre-training and without."""
     sizes = sorted({row[1] for row in found})
     series = [
-        Series(f"{CORPORA[corpus]}, {name}", [statistics.fmean((row[2], row[3])[number]) for row in found if row[0] == corpus])
+        Series(
+            f"{CORPORA[corpus]}, {name}", [statistics.fmean((row[2], row[3])[number]) for row in found if row[0] == corpus]
+        )
         for corpus in dict.fromkeys(row[0] for row in found)
         for number, name in ((1, "pre-trained"), (0, "from nothing"))
     ]

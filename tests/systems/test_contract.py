@@ -315,7 +315,7 @@ def counted(model: Any, names: Sequence[str], monkeypatch: pytest.MonkeyPatch) -
 def test_each_batch_is_computed_once(name: str, budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     one, writes = tiny(name), systems.load(name).WRITES
     monkeypatch.setattr(type(one.task.reader), "budget", budget)
-    entry = next(entry for entry in ("logits", "numbers", "scores", "read", "start") if hasattr(one.model, entry))
+    entry = next(entry for entry in ("logits", "numbers", "vectors", "scores", "read", "start") if hasattr(one.model, entry))
     batches = (COUNT, len(one.rows)) if budget == 1 else (1, 1)
     calls = counted(one.model, (entry, "forward"), monkeypatch)
     if one.task.writer.PREDICTED:
