@@ -90,7 +90,7 @@ def test_what_a_recipe_says_is_refused_alike() -> None:
 def test_names_that_stand_for_nothing() -> None:
     with pytest.raises(UnknownName, match=r"unknown recipe or system 'datse'; did you mean 'dates'"):
         base("datse")
-    with pytest.raises(UsageError, match=r'expected system = "NAME"; known: atae_lstm'):
+    with pytest.raises(UsageError, match=r'expected system = "NAME"; known: ask_attend_answer'):
         resolve({})
     with pytest.raises(UsageError, match="expected sections such as"):
         resolve({"system": "gat", "train": 3})

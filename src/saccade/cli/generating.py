@@ -26,6 +26,7 @@ def generate(
     stop: Sequence[str],
     slide: bool | None,
     sampling: Mapping[str, Any],
+    precision: str,
     device: str,
     machine: bool,
 ) -> None:
@@ -41,12 +42,13 @@ def generate(
     search = search_of(model, count, max_length, beam, sampling)
     how = {"stop": [*stop], "slide": slide}
     streams.as_utf8()
-    if file is not None:
-        _of_file(model, file, search, how, count, machine=machine)
-    elif search.get("method") == "beam" and count > 1:
-        _best(model, _read(prompt), search, how, count, machine=machine)
-    else:
-        _streamed(model, _read(prompt), search, how, count, machine=machine)
+    with verbs.resting(model.module, precision):
+        if file is not None:
+            _of_file(model, file, search, how, count, machine=machine)
+        elif search.get("method") == "beam" and count > 1:
+            _best(model, _read(prompt), search, how, count, machine=machine)
+        else:
+            _streamed(model, _read(prompt), search, how, count, machine=machine)
 
 
 def search_of(
