@@ -109,11 +109,12 @@ def picture(found: list[Line], seeds: int) -> str:
     """Accuracy against the number of labels, a line for each set with pre-training and without."""
     sizes = sorted({row[1] for row in found})
     series = [
-        Series(
-            f"{CORPORA[corpus]}, {name}", [statistics.fmean((row[2], row[3])[number]) for row in found if row[0] == corpus]
-        )
+        Series(f"{CORPORA[corpus]}, {name}", [statistics.fmean(values) for values in rows])
         for corpus in dict.fromkeys(row[0] for row in found)
-        for number, name in ((1, "pre-trained"), (0, "from nothing"))
+        for name, rows in (
+            ("pre-trained", [given for own, _, _, given in found if own == corpus]),
+            ("from nothing", [without for own, _, without, _ in found if own == corpus]),
+        )
     ]
     title = "A small BERT, pre-trained on reviews and news, and from nothing"
     note = f"Test accuracy, mean of {seeds} seeds, each with labels of its own."

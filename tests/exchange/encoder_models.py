@@ -45,15 +45,15 @@ def backend(family: str, *, lower: bool = True, learned: Sequence[str] = ()) -> 
         made = Backend(models.WordPiece(unk_token="[UNK]"))
         made.normalizer = normalizers.BertNormalizer(lowercase=lower)
         made.pre_tokenizer, made.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece("##")
-        trainer = trainers.WordPieceTrainer(vocab_size=90 + more, special_tokens=special)
-        made.train_from_iterator(learned or [TEXT] * 2, trainer)
+        pieces = trainers.WordPieceTrainer(vocab_size=90 + more, special_tokens=special)
+        made.train_from_iterator(learned or [TEXT] * 2, pieces)
     else:
         made = Backend(models.BPE(unk_token=None))
         made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         order = ["<s>", "<pad>", "</s>", "<unk>"]
-        pieces = trainers.BpeTrainer(vocab_size=320 + more, special_tokens=order, initial_alphabet=alphabet)
-        made.train_from_iterator(learned or [TEXT], pieces)
+        pairs = trainers.BpeTrainer(vocab_size=320 + more, special_tokens=order, initial_alphabet=alphabet)
+        made.train_from_iterator(learned or [TEXT], pairs)
         made.add_special_tokens([AddedToken("<mask>", special=True, normalized=False, lstrip=True)])
     ids = {role: made.token_to_id(token) for role, token in SPECIAL[family].items()}
     cls, sep = SPECIAL[family]["cls"], SPECIAL[family]["sep"]
