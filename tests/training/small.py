@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from saccade.training.settings import Settings, resolve
-from tests.made import photos
+from tests.made import photos, word_crops
+from tests.made_questions import asked
 
 WORDS = [
     f"train.{word}"
@@ -131,6 +132,23 @@ def captions(folder: Path) -> Settings:
     )
 
 
+def questions(folder: Path) -> Settings:
+    """Pictures that are shared by several questions, of which some words are dropped by chance."""
+    words = [f"data.train={asked(folder)}", "data.size=10", "train.batch_size=5", "model.word_dropout=0.2"]
+    sizes = [f"model.{word}" for word in ("channels=4", "num_stages=2", "embedding_size=5", "hidden_size=6", "dropout=0.2")]
+    return resolve({"system": "stacked_attention"}, [*words, *sizes, *WORDS])
+
+
+def words_in_pictures(folder: Path) -> Settings:
+    """Pictures of words, shifted by chance."""
+    sizes = [f"model.{word}" for word in ("channels=4", "num_stages=2", "embedding_size=5", "hidden_size=6")]
+    shape = ["reader.height=10", "reader.width=20"]
+    return resolve(
+        {"system": "show_attend_read"},
+        [f"data.train={word_crops(folder / 'crops')}", *shape, "train.batch_size=5", *sizes, *WORDS],
+    )
+
+
 def windows(folder: Path) -> Settings:
     """Running text, in windows at random places."""
     (folder / "my.txt").write_text("".join(f"it is {n % 7} o'clock and all is well\n" for n in range(60)))
@@ -194,6 +212,8 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
         cloud,
         glimpses,
         captions,
+        questions,
+        words_in_pictures,
         windows,
         hidden,
         permuted,

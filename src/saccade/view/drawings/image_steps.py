@@ -13,23 +13,31 @@ from saccade.view.output.scales import Floats
 from saccade.view.output.screen import Screen, half_blocks
 from saccade.view.output.svg import FAINT, document, element, text
 from saccade.view.output.svg_layout import CENTERED, heading
-from saccade.view.trace import Look, Scene
+from saccade.view.trace import Look, Scene, matrix
 
 MOST = 60  # words that are drawn
 WIDE, SIDE, APART, WORD = 760.0, 128.0, 16.0, 24.0  # of the drawing; an image's longer side; between images; a word's line
 FINER = 2  # pixels of an image for each that is shown
 DARK, COVER = (24, 16, 44), 0.76  # what hides a place of weight 0, and how much of it
 COLUMNS = 18  # of an image in the terminal
-MEANING = "brightness: the weight, divided by the largest of its word, which is under the image"
+MEANING = "brightness: the weight, divided by the largest of its image, which is under it"
+OF_ONE = "brightness: the weight, divided by the largest of all; the largest of an image is under it"
 
 
-def shares(weights: Floats, grid: tuple[int, int], height: int, width: int, *, exact: bool = False) -> Floats:
-    """Weights as shares of the largest, interpolated to pixels; `exact`: the same in all of a cell.
+def scale_of(weights: Floats) -> float:
+    """What all rows are divided by where they are parts of one distribution; 0: each by its largest."""
+    return float(weights.max()) if len(weights) > 1 and weights.sum() < 1 + 1e-3 else 0.0
+
+
+def shares(
+    weights: Floats, grid: tuple[int, int], height: int, width: int, *, exact: bool = False, scale: float = 0.0
+) -> Floats:
+    """Weights as shares of the largest, or of `scale`, interpolated to pixels; `exact`: the same in all of a cell.
 
     Shapes: (places) -> (height, width)
     """
     above = np.clip(weights, 0.0, None).reshape(grid)
-    above = above / (above.max() or 1.0)
+    above = above / (scale or above.max() or 1.0)
     if exact:
         rows, columns = (np.arange(size) * count // size for size, count in zip((height, width), grid, strict=True))
         return np.asarray(above[np.ix_(rows, columns)])
@@ -47,8 +55,9 @@ def lit_images(figure: Figure, height: int, width: int, *, exact: bool = False) 
     picture, grid = image_and_grid(figure.scene, figure.look)
     plain = resized(picture, height, width)
     yield plain
+    scale = scale_of(figure.weights)
     for weights in figure.weights[:MOST]:
-        yield lit(plain, shares(weights, grid, height, width, exact=exact))
+        yield lit(plain, shares(weights, grid, height, width, exact=exact, scale=scale))
 
 
 def svg(figure: Figure, *, exact: bool = False) -> str:
@@ -56,7 +65,7 @@ def svg(figure: Figure, *, exact: bool = False) -> str:
     picture, _ = image_and_grid(figure.scene, figure.look)
     wide, high = sizes(picture, SIDE)
     words, most = ["", *figure.written_names()[:MOST]], ["", *map(written, figure.weights.max(axis=1).tolist())]
-    notes = [*figure.notes, *_left_out(figure), MEANING]
+    notes = [*figure.notes, *_left_out(figure), OF_ONE if scale_of(figure.weights) else MEANING]
     columns, top = int((WIDE - 40 + APART) / (SIDE + APART)), 56.0 + 18 * len(notes)
     down = WORD + high + 16 + APART
     parts = heading(figure.title, notes)
@@ -124,6 +133,7 @@ def page(scene: Scene, look: Look) -> dict[str, Any]:
     crisp = picture.shape[1] <= 2 * SIDE
     size = [picture.shape[0], picture.shape[1]]
     return {
+        "scale": scale_of(matrix(scene, look)),
         "grid": list(grid),
         "size": size,
         "dark": DARK,

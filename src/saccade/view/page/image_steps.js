@@ -4,7 +4,7 @@ const SMOOTH = 8;  // pixels of a mask for each cell, before the browser enlarge
 
 // A dark mask that is clear where the weight is: drawn small, enlarged smoothly, or cell by cell.
 function paintMask(mask, weights, look, exact) {
-  const [rows, columns] = look.grid, most = mostOf(weights), pixels = new ImageData(columns, rows);
+  const [rows, columns] = look.grid, most = look.scale || mostOf(weights), pixels = new ImageData(columns, rows);
   weights.forEach((weight, place) => {
     const share = Math.max(0, Math.min(1, weight / most));
     pixels.data.set([...look.dark, Math.round(255 * look.cover * (1 - share))], place * 4);
@@ -61,7 +61,8 @@ function drawImageSteps({ look, matrix, names, rows, images, axes }, exact = fal
   const whole = made("div", "", { class: "image-steps" });
   whole.append(words, stage);
   const others = matrix.rows - shown, more = others > 0 ? `${others} more words are left out. ` : "";
-  return { nodes: [whole], meaning: [`${more}Brightness: the weight, divided by the largest of its word.`], follow };
+  const most = look.scale ? "all" : "its image";
+  return { nodes: [whole], meaning: [`${more}Brightness: the weight, divided by the largest of ${most}.`], follow };
 }
 
 DRAWINGS.image_steps = { view: "image", draw: drawImageSteps, wide: true };
