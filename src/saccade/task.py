@@ -343,7 +343,8 @@ class Task:
 
     def scene(self, model: Any, example: Example, prediction: Prediction) -> Scene:
         """A picture of one prediction: the places of its input and output, and the looks between them."""
-        axes: dict[str, Axis] = {**self.reader.axes(example, getattr(model, "grid", None)), **self.writer.axes(prediction)}
+        own, of_input = model.axes(), self.reader.axes(example, getattr(model, "grid", None))
+        axes: dict[str, Axis] = {**own, **of_input, **self.writer.axes(prediction)}
         looks = [_fitted(look, axes) for look in prediction.looks]
         used = {name for look in looks for name in (look.queries, look.keys)}
         notes = {**self.reader.notes(example), **self.writer.notes(example, prediction)}

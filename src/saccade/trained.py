@@ -264,6 +264,8 @@ class TrainedModel:
         own = self.run.settings.writer
         known = own if isinstance(own, vector.Config) else vector.Config()
         normalized = known.normalized if normalized is None else normalized
+        if pool not in (None, *vector.POOLS):
+            raise UnknownName("pool", str(pool), vector.POOLS)
         made = replace(known, pool=pool or known.pool, normalized=normalized)
         task = Task(self.task.reader, vector.Writer(made))
         rows = task.predict(self.module, inputs, Options(), lambda: self.splits)

@@ -1,14 +1,22 @@
-"""BLEU and chrF are sacreBLEU's own, and say how they were computed."""
+"""BLEU and chrF are sacreBLEU's own, and say how they were computed; character errors are jiwer's."""
 
 import os
 from collections.abc import Sequence
 from typing import get_args
 
+import jiwer
 import numpy as np
 import pytest
 import sacrebleu
 
-from saccade.evaluation.text_scores import Tokenize, paired_bootstrap, signatures, translation_scores
+from saccade.evaluation.text_scores import (
+    Tokenize,
+    character_error_rate,
+    edits,
+    paired_bootstrap,
+    signatures,
+    translation_scores,
+)
 
 HYPOTHESES = [
     "Two young men are outside, near many bushes.",
@@ -122,3 +130,17 @@ def test_no_difference_at_all_is_certainly_chance(monkeypatch: pytest.MonkeyPatc
     assert {**found["one"], "difference": 0.0, "p": 1.0} == found["two"]
     assert found == paired_bootstrap(texts, REFERENCES, "13a", 40)
     assert "SACREBLEU_SEED" not in os.environ
+
+
+def test_character_errors_are_those_of_jiwer() -> None:
+    dice = np.random.default_rng(0)
+    texts, references = (
+        ["".join(dice.choice([*"abc1 "], size)).strip() or "a" for size in dice.integers(1, 12, 200)] for _ in range(2)
+    )
+    assert character_error_rate(texts, references) == pytest.approx(jiwer.cer(references, texts), rel=1e-12)
+    assert character_error_rate(references, references) == 0
+    assert character_error_rate(["", "abc"], ["ab", ""]) == 2.5
+
+
+def test_edits_are_the_fewest() -> None:
+    assert [edits(*pair) for pair in (("kitten", "sitting"), ("", "abc"), ("abc", ""), ("abcd", "bcda"))] == [3, 3, 3, 2]

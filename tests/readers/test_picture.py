@@ -13,6 +13,7 @@ from transformers import ResNetConfig, ResNetModel
 
 from saccade import task as tasks
 from saccade.data.examples import Example, Picture, Splits
+from saccade.data.picture_sets import DrawnExamples, DrawnPictures
 from saccade.errors import DataError, InputError, UsageError
 from saccade.layers.backbones import resnet
 from saccade.readers.picture import FILE, PixelScale, Reader
@@ -320,3 +321,24 @@ def test_training_pictures_change_from_epoch_to_epoch_and_no_others() -> None:
     batches = corpus.batches(settings(SYSTEM, *SIZES, "train.batch_size=6").train)
     first = batches.next().input.pixels
     assert {tuple(one.flatten().tolist()) for one in first} == {tuple(one.flatten().tolist()) for one in epoch(0)}
+
+
+def test_drawn_pictures_are_drawn_batch_by_batch() -> None:
+    asked: list[list[int]] = []
+    known = np.random.default_rng(0).integers(0, 256, (40, 9, 12), dtype=np.uint8)
+
+    def draw(numbers: np.ndarray) -> np.ndarray:
+        asked.append(numbers.tolist())
+        return np.asarray(known[numbers])
+
+    splits = Splits(DrawnExamples(DrawnPictures(draw, np.arange(40)), list("ab") * 20), [], [])
+    reader = Reader.fit({}, None, splits, [])
+    plain = Reader.fit({}, None, Splits([Example(Picture(one), "a") for one in known], [], []), [])
+    assert reader.scale == plain.scale
+    assert not list(reader.flaws(splits.train))
+    asked.clear()
+    column = reader.encode(splits.train.inputs)  # type: ignore[attr-defined]
+    assert (len(column.lengths), asked) == (40, [])
+    batch = column.batch([7, 3])
+    assert asked == [[7, 3]]
+    assert torch.equal(batch.pixels, plain.encode([Picture(known[7]), Picture(known[3])]).batch([0, 1]).pixels)

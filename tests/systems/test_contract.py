@@ -18,6 +18,7 @@ from saccade.data.tensors import (
     AspectInput,
     Batch,
     DocumentInput,
+    FactsInput,
     MaskedTarget,
     PictureQuestionInput,
     PiecesInput,
@@ -46,7 +47,7 @@ LESS: dict[str, str] = {
     "set_expansion": "a picture shows the first of all words",
     "ask_attend_answer": "the weights of the first hop are shared out among the words",
 }
-PADDED = ("text", "words", "aspect", "document", "pieces", "picture_question")  # readers that pad their inputs
+PADDED = ("text", "words", "aspect", "document", "pieces", "picture_question", "story", "facts")  # which pad their inputs
 # Writers whose scores have a loss that only `forward` computes: of given texts, and of a margin.
 OWN_LOSS = ("text", "caption", "continuation", "item", "masked", "permuted")
 # Systems that read no more than they are made for, and why.
@@ -186,6 +187,8 @@ def _dirty(part: Any, garbage: int, more: int) -> Any:
         changed["spelling"] = _filled(part.spelling, part.lengths, 1, more)
     if isinstance(part, PiecesInput):
         changed["segments"] = _filled(part.segments, part.lengths, 1, more)
+    if isinstance(part, FactsInput):
+        changed["values"] = _filled(part.values, part.value_lengths, garbage, more)
     if isinstance(part, AspectInput):
         changed["aspect"] = _filled(part.aspect, part.aspect_lengths, garbage, more)
         changed["distance"] = _filled(part.distance, part.lengths, -1, more)

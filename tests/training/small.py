@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from saccade.training.settings import Settings, resolve
-from tests.made import photos
+from tests.made import photos, word_crops
 from tests.made_questions import asked
 
 WORDS = [
@@ -139,6 +139,16 @@ def questions(folder: Path) -> Settings:
     return resolve({"system": "stacked_attention"}, [*words, *sizes, *WORDS])
 
 
+def words_in_pictures(folder: Path) -> Settings:
+    """Pictures of words, shifted by chance."""
+    sizes = [f"model.{word}" for word in ("channels=4", "num_stages=2", "embedding_size=5", "hidden_size=6")]
+    shape = ["reader.height=10", "reader.width=20"]
+    return resolve(
+        {"system": "show_attend_read"},
+        [f"data.train={word_crops(folder / 'crops')}", *shape, "train.batch_size=5", *sizes, *WORDS],
+    )
+
+
 def windows(folder: Path) -> Settings:
     """Running text, in windows at random places."""
     (folder / "my.txt").write_text("".join(f"it is {n % 7} o'clock and all is well\n" for n in range(60)))
@@ -203,6 +213,7 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
         glimpses,
         captions,
         questions,
+        words_in_pictures,
         windows,
         hidden,
         permuted,

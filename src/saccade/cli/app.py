@@ -52,6 +52,10 @@ Scores = Annotated[
     bool, Flag("--scores", help="Put the probability and a tab before each text; a beam ranks by search.length_penalty.")
 ]
 Fresh = Annotated[bool, Flag("--fresh", help="Begin anew; a run that is there stays until the new one has a checkpoint.")]
+Precision = Annotated[
+    str, Option("--precision", help="Multiply with weights of int8 or int4; perplexity and evaluate say what that costs.")
+]
+Rounded = Annotated[str | None, Option("--precision", help="Also score weights of int8 or int4, and say what they cost.")]
 Which = Annotated[str | None, Option("--checkpoint", help="best, last, average or a step; else the best there is.")]
 Device = Annotated[str, Option("--device", help="Where to compute: auto, cpu, cuda, cuda:1, mps, xpu.")]
 DataDir = Annotated[str | None, Option("--data-dir", help="Where data lies; else $SACCADE_DATA, else the cache.")]
@@ -138,7 +142,7 @@ def evaluate(
     split: Split = None,
     data: OtherData = None,
     lengths: Lengths = False,
-    int8: Annotated[bool, Flag("--int8", help="Score 8-bit weights as well, and say what they cost.")] = False,
+    precision: Rounded = None,
     which: Which = None,
     device: Device = "auto",
     data_dir: DataDir = None,
@@ -178,7 +182,7 @@ def translate(
         float | None, Option("--length-penalty", min=0.0, help="0 favors short texts, 1 ranks by the mean.")
     ] = None,
     scores: Scores = False,
-    int8: Annotated[bool, Flag("--int8", help="Multiply with 8-bit weights; evaluate --int8 says what they cost.")] = False,
+    precision: Precision = "float32",
     which: Which = None,
     device: Device = "auto",
     machine: Json = False,
@@ -218,6 +222,7 @@ def generate(
     ] = None,
     seed: Annotated[int | None, Option("--seed", min=0, help="Another seed, another text.")] = None,
     count: Annotated[int, Option("--n", "-n", min=1, help="How many texts, with seeds that follow; or a beam's best.")] = 1,
+    precision: Precision = "float32",
     which: Which = None,
     device: Device = "auto",
     machine: Json = False,
@@ -242,6 +247,7 @@ def perplexity(
     stride: Annotated[
         int | None, Option("--stride", min=1, help="Tokens scored in a window; else half the context. Fewer is slower.")
     ] = None,
+    precision: Rounded = None,
     which: Which = None,
     device: Device = "auto",
     machine: Json = False,
@@ -345,6 +351,9 @@ def look(
     head: Annotated[int | None, Option("--head", min=0, help="Which head, from 0; else their mean.")] = None,
     drawing: Annotated[
         str | None, Option("--drawing", help="How: heatmap, lines, overview, head_grid …; else what fits.")
+    ] = None,
+    pixel: Annotated[
+        str | None, Option("--pixel", help="From which place of a picture, by row and column: 3,4; else the middle.")
     ] = None,
     reading: Annotated[bool, Flag("--reading", help="A language model only reads the text, and writes nothing.")] = False,
     rollout: Annotated[bool, Flag("--rollout", help="Add attention rollout through all layers.")] = False,

@@ -1,4 +1,5 @@
-"""BLEU (Papineni et al. 2002) and chrF (Popović 2015) of translations, by sacreBLEU, whose signature goes with a score."""
+"""BLEU (Papineni et al. 2002) and chrF (Popović 2015) of translations, by sacreBLEU, whose signature goes with a score; and
+the character error rate of what was read."""
 
 import math
 import os
@@ -7,6 +8,23 @@ from functools import cache
 from typing import Any, Literal
 
 Tokenize = Literal["13a", "none", "intl", "char", "zh"]
+
+
+def edits(text: str, reference: str) -> int:
+    """The fewest characters to insert, delete or replace that make one of the other (Levenshtein 1966)."""
+    before = list(range(len(reference) + 1))
+    for row, character in enumerate(text, 1):
+        after = [row]
+        for column, expected in enumerate(reference):
+            after.append(min(before[column] + (character != expected), before[column + 1] + 1, after[column] + 1))
+        before = after
+    return before[-1]
+
+
+def character_error_rate(texts: Sequence[str], references: Sequence[str]) -> float:
+    """All edits over the number of characters of all references; it can be more than 1."""
+    wrong = sum(edits(*pair) for pair in zip(texts, references, strict=True))
+    return wrong / max(1, sum(map(len, references)))
 
 
 def perplexity(loss: float) -> float:

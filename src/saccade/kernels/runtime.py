@@ -31,11 +31,13 @@ KERNELS = {
     "flow_loops": ("layer_flows",),
     "head_loops": ("heads_forward", "heads_backward"),
     "layer_loops": ("layer_steps",),
+    "nucleus_loops": ("nucleus",),
     "pool_loops": ("pool_forward", "pool_backward"),
     "product_loops": ("product", "pack", "round_rows"),
     "skip_gram_loops": ("skip_gram",),
     "softmax_loops": ("log_totals", "cross_entropy"),
     "sparse_loops": ("gather_rows",),
+    "window_loops": ("windows",),
 }
 
 _KEYS: Any = torch._C._TorchDispatchModeKey

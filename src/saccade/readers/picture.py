@@ -1,7 +1,7 @@
 """Pictures: standardized by the mean and deviation of each channel, or read by a published network."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from torch import Tensor
 
 from saccade import records
 from saccade.data import augmentation
-from saccade.data.examples import Example, Picture, Splits
+from saccade.data.examples import Example, Picture, Splits, inputs_of
 from saccade.data.formats.image_files import SUFFIXES, fitted_image, pixels_of
 from saccade.data.formats.tables import Table
+from saccade.data.picture_sets import DrawnPictures
 from saccade.data.tensors import PictureInput
 from saccade.errors import DataError, UsageError
 from saccade.layers.backbones import Backbone, BackboneGrid, Tensors, opened, shape_of
@@ -26,6 +27,7 @@ from saccade.view.trace import Axis
 
 FILE = "pixels.json"
 AT_ONCE = 1000  # pictures that are counted together
+SAMPLE = 10_000  # pictures that a scale is learned from, where pictures are drawn
 
 Pixels = NDArray[np.uint8]
 
@@ -93,13 +95,18 @@ class PixelScale:
 class PictureColumn:
     """Pictures in bytes; a batch is made into numbers when it is wanted."""
 
-    def __init__(self, scale: PixelScale, pixels: Pixels, config: Config) -> None:
+    def __init__(self, scale: PixelScale, pixels: Pixels | DrawnPictures, config: Config) -> None:
         self.scale, self.pixels, self.config = scale, pixels, config
         self.lengths = np.ones(len(pixels), dtype=np.int64)
 
     def batch(self, indices: Any) -> PictureInput:
         """The tensors of these pictures."""
-        return PictureInput(self.scale.standardized(self.pixels[np.asarray(indices, dtype=np.int64)]))
+        return PictureInput(self.scale.standardized(self.some(np.asarray(indices, dtype=np.int64))))
+
+    def some(self, numbers: NDArray[np.int64]) -> Pixels:
+        """The pixels of these pictures, (N, height, width, channels); some are drawn only now."""
+        pixels = self.pixels.pixels(numbers) if isinstance(self.pixels, DrawnPictures) else self.pixels[numbers]
+        return pixels.reshape(len(numbers), *self.scale.shape)
 
     def in_epoch(self, seed: int, epoch: int) -> "AugmentedColumn | PictureColumn":
         """The same as this epoch of training sees them."""
@@ -122,7 +129,7 @@ class AugmentedColumn:
     def batch(self, indices: Any) -> PictureInput:
         """The tensors of these pictures."""
         numbers = np.asarray(indices, dtype=np.int64)
-        pixels, config = self.pictures.pixels[numbers], self.pictures.config
+        pixels, config = self.pictures.some(numbers), self.pictures.config
         changed = augmentation.augmented(pixels, config, self.seed, self.epoch, numbers.tolist())
         return PictureInput(self.pictures.scale.standardized(changed))
 
@@ -146,7 +153,10 @@ class Reader(reader.Reader):
         if config.backbone:
             backbone, tensors = opened(config.backbone, frozen=config.frozen)
             return cls(config, _published_scale(backbone, shape), backbone, tensors)
-        return cls(config, PixelScale.of(stacked([example.input for example in splits.train], shape)))
+        inputs = inputs_of(splits.train)
+        if isinstance(inputs, DrawnPictures):  # of which there may be any number
+            inputs = inputs[:SAMPLE]
+        return cls(config, PixelScale.of(stacked(inputs, shape)))
 
     @classmethod
     def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
@@ -180,12 +190,18 @@ class Reader(reader.Reader):
     def check(self, example: Example) -> None:
         require_shape(example.input.pixels, self.scale.shape)
 
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        # Those that are drawn are all alike.
+        return super().flaws(examples[:1] if isinstance(inputs_of(examples), DrawnPictures) else examples)
+
     def encode(self, inputs: Sequence[Picture]) -> PictureColumn | FeatureColumn:
         if self.network is None:
-            return PictureColumn(self.scale, stacked(inputs, self.scale.shape), self.config)
+            drawn = isinstance(inputs, DrawnPictures)
+            return PictureColumn(self.scale, inputs if drawn else stacked(inputs, self.scale.shape), self.config)
         numbers: dict[int, int] = {}  # a picture with several captions is read once
-        rows = np.array([numbers.setdefault(id(one.pixels), len(numbers)) for one in inputs], dtype=np.int64)
-        first = {number: one for one, number in zip(inputs[::-1], rows[::-1].tolist(), strict=True)}
+        held = list(inputs)
+        rows = np.array([numbers.setdefault(id(one.pixels), len(numbers)) for one in held], dtype=np.int64)
+        first = {number: one for one, number in zip(held[::-1], rows[::-1].tolist(), strict=True)}
         pixels = stacked([first[number] for number in range(len(first))], self.scale.shape)
         return self.network.column(pixels, rows, self.scale.standardized)
 

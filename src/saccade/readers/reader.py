@@ -119,6 +119,10 @@ class Reader(Side):
         """The inputs of a table or of its file, of texts in this column; None: a file with an input in each line."""
         return None
 
+    def gathered(self, lines: Iterable[str]) -> Iterable[Any]:
+        """The inputs that lines are, as they come: one on each."""
+        return lines
+
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         """The places of an input, under the names that looks use; `grid`: what a system divides pictures into."""
         raise NotImplementedError

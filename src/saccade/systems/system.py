@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from saccade.config import Positive, Share
 from saccade.data.tensors import Batch
-from saccade.view.trace import Look
+from saccade.view.trace import Axis, Look
 
 CALLED = {"": "attention", "pool": "attention pooling"}  # looks by their modules; others by the module's own name
 Recorded = Mapping[str, Sequence[Any]]  # attention by the qualified name of the module that attended
@@ -216,6 +216,10 @@ class System(nn.Module):
         return [
             BatchLook(name, "output", "input", weights.unflatten(0, (len(output), -1))) for name, weights in by_name.items()
         ]
+
+    def axes(self) -> Mapping[str, Axis]:
+        """The places that looks name and that are neither the input's nor the output's."""
+        return {}
 
     def reading(self, input: Any) -> Sequence[BatchLook]:
         """Where each place of the input looked while it was read; nothing where none looks."""

@@ -15,6 +15,7 @@ SHOWN = 6  # labels that are counted in a note
 def data_notes(splits: Splits, settings: Any, corpus: Any, labels: bool) -> Iterator[str]:
     """One line for each thing; `labels`: whether targets are classes; those of words are not counted."""
     train, config = splits.train, settings.train
+    yield from splits.notes
     if hasattr(corpus, "tokens"):
         if len(corpus.tokens) <= corpus.context:
             yield f"the training text has {len(corpus.tokens)} tokens, no more than {corpus.limit}"

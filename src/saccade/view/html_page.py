@@ -178,6 +178,8 @@ def _axis(name: str, axis: Axis) -> dict[str, Any]:
         more["probabilities"] = axis.probabilities.astype(np.float64).round(4).tolist()
     if axis.unknown:
         more["unknown"] = list(axis.unknown)
+    if axis.marked:
+        more["marked"] = list(axis.marked)
     if axis.classes is not None:
         more["classes"] = [_short(name) for name in axis.classes]
     return {"name": _short(name), "kind": _short(axis.kind), "labels": [_short(label) for label in axis.labels], **more}

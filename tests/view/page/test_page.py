@@ -26,6 +26,7 @@ from ..traces import (
     layered,
     marked,
     neighborhood,
+    places,
     plain,
     trace,
 )
@@ -640,3 +641,25 @@ def test_heads_are_colored_by_a_measure_and_opened_by_a_click(browser: "Browser"
         assert "look=self-attention%2C+layer+2&head=1" in opened.page.url.replace("%20", "+")
         opened.hover(2, 1)
         opened.said("w1 looked at w0 with 1.00")
+
+
+def test_the_pointer_chooses_the_place_that_looks(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, Shown(trace(places())).of_pixel(2, 1).trace) as opened:
+        choices, seen = (opened.page.locator(f".place-map figure:nth-child({side}) .tiles span") for side in (1, 2))
+        assert choices.count() == seen.count() == 12
+        assert opened.text("#meaning").endswith("from 2, 1")
+
+        def strongest() -> int:
+            shades = seen.evaluate_all("all => all.map(each => Number(each.title))")
+            return int(np.argmax(shades))
+
+        assert strongest() == 9
+        choices.nth(3).hover()
+        playwright.expect(opened.page.locator("#meaning")).to_contain_text("from 0, 3")
+        assert strongest() == 3
+        for tile in (seen.nth(3), choices.nth(3)):
+            assert "from" in (tile.get_attribute("class") or "")
+        choices.nth(5).click()
+        choices.nth(6).hover()
+        assert opened.text("#row-title") == "1, 1 looked at"
+        assert strongest() == 5

@@ -18,8 +18,10 @@ from saccade.view.drawings import (
     neighborhood,
     overlay,
     overview,
+    place_map,
     scan_path,
     shaded_text,
+    statement_table,
 )
 from saccade.view.drawings.figure import Drawing
 from saccade.view.trace import Look, Scene, quoted
@@ -27,12 +29,14 @@ from saccade.view.trace import Look, Scene, quoted
 DRAWINGS = (
     glimpse_path.DRAWING,
     shaded_text.DOCUMENT,
+    place_map.DRAWING,
     image_steps.DRAWING,
     overlay.DRAWING,
     gallery.DRAWING,
     shaded_text.DRAWING,
     neighborhood.DRAWING,
     bars.DRAWING,
+    statement_table.DRAWING,
     heatmap.DRAWING,
     lines.DRAWING,
     overview.DRAWING,
