@@ -5,6 +5,8 @@ import io
 import tarfile
 from pathlib import Path
 
+from saccade.data.sets.babi import TASKS
+
 
 def imdb(directory: Path) -> None:
     """Eighty reviews for each part of IMDB, in its archive, with the README that lies beside them."""
@@ -46,3 +48,18 @@ def semeval14(directory: Path) -> None:
     for corpus in ("Restaurants", "Laptops"):
         for part in ("Train", "Test_Gold"):
             (folder / f"{corpus}_{part}.xml.seg.gz").write_bytes(content)
+
+
+def babi(directory: Path) -> None:
+    """Ten stories of two questions for each part of every task of bAbI; each tells the folder that it is from."""
+    for folder, parts in (("en", ("train", "test")), ("en-10k", ("train", "test")), ("en-valid-10k", ("valid",))):
+        (directory / "babi" / folder).mkdir(parents=True, exist_ok=True)
+        for number, name in enumerate(TASKS, 1):
+            for part in parts:
+                lines = []
+                for story, who in enumerate("abcdefghij"):
+                    answer = "only in the test" if part == "test" and story == 0 else "xyz"[story % 3]
+                    lines += [f"1 {who} is in {folder}.", f"2 where is {who}?\t{answer}\t1"]
+                    lines += [f"3 {who} goes.", f"4 where is {who}? \t{'xyz'[number % 3]}\t1 3"]
+                file = "qa3_valid.txt" if part == "valid" else f"qa{number}_{name}_{part}.txt"
+                (directory / "babi" / folder / f"{file}.gz").write_bytes(gzip.compress("\n".join(lines).encode()))

@@ -3,6 +3,7 @@
 import math
 from inspect import signature
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -24,6 +25,8 @@ SIZES = {
     "context_length": 256,
     "target": WORDS,
     "labels": 3,
+    "answers": (4, -1, 5),
+    "statements": 50,
     "features": 20,
     "channels": 1,
     "height": 28,
@@ -112,7 +115,7 @@ def test_a_row_may_have_seeds_of_its_own_and_a_fold_that_counts_with_them(tmp_pa
 @pytest.mark.parametrize("name", recipes.tables())
 def test_packaged_tables_can_be_trained(name: str) -> None:
     grid = table.read(name)
-    for row in grid.row:
+    for row in (row for row in grid.row if not row.mean_of):
         settings = grid.cells(row, 1, [], Path("out"))[0].settings
         module = systems.load(settings.system)
         sizes = {**SIZES, "shape": () if module.READS == "set" else (28, 28)}
@@ -178,3 +181,42 @@ def test_mean_and_deviation_are_the_samples() -> None:
     assert line.deviation == pytest.approx(math.sqrt((4 + 1 + 9) / 2))
     assert (Line(row, [2.5, None], [0.1], "").mean, Line(row, [2.5, None], [0.1], "").deviation) == (2.5, None)
     assert (Line(row, [None], [], "").mean, Line(row, [None], [], "").deviation) == (None, None)
+
+
+def test_a_row_may_be_the_mean_of_those_under_its_heading_and_one_seed_chosen(tmp_path: Path) -> None:
+    rows = (Row(name="a", group="g"), Row(name="b", group="g"), Row(name="mean", group="g", mean_of="g"))
+    grid = Grid(about="", metric="accuracy", row=rows, choose="train")
+    numbers = {"a": [(0.5, 0.9, 0.2), (0.7, 0.9, 0.1)], "b": [(0.1, 1.0, 0.1), (0.3, 0.8, 0.0)]}
+
+    def kept(test: float, train: float, loss: float) -> dict[str, Any]:
+        scores = {"all": {"accuracy": test}}
+        chosen_by = {"accuracy": train, "loss": loss}
+        return {"scores": scores, "chosen_by": chosen_by, "minutes": 1.0, "signatures": {}}
+
+    class Done(NamedTuple):
+        record: dict[str, Any]
+
+        def kept(self, split: str) -> dict[str, Any]:
+            return self.record
+
+    parts: Any = [(row, [Done(kept(*one)) for one in numbers.get(row.name, [])]) for row in rows]
+    a, b, mean = table.lines(grid, parts)
+    assert (a.chosen, b.chosen) == (0.7, 0.1)  # of equal training scores the smaller loss
+    assert mean.values == pytest.approx([0.3, 0.5])
+    assert mean.chosen == pytest.approx(0.4)
+    assert mean.minutes == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"name": "m", "mean_of": "h"}, "unknown heading 'h'"),
+        ({"name": "m", "group": "g", "mean_of": "g", "words": ["train.steps=1"]}, "is a mean of others"),
+    ],
+)
+def test_a_mean_has_rows_and_nothing_of_its_own(row: dict[str, Any], told: str, tmp_path: Path) -> None:
+    lines = ['about = "a"', 'metric = "accuracy"', 'recipe = "movies"', "[[row]]", 'name = "a"', 'group = "g"', "[[row]]"]
+    path = tmp_path / "t.toml"
+    path.write_text("\n".join([*lines, *(f"{key} = {value!r}" for key, value in row.items())]), encoding="utf-8")
+    with pytest.raises(UsageError, match=told):
+        table.read(str(path))

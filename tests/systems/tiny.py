@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import config, systems
-from saccade.data.examples import Bag, Example, Node, Pair, Picture, Splits
+from saccade.data.examples import Bag, Example, Fact, Facts, Node, Pair, Picture, PictureQuestion, Question, Splits, Story
 from saccade.data.formats.graph_files import GraphData
 from saccade.data.formats.pickles import Csr
 from saccade.data.tensors import Batch
@@ -42,6 +42,23 @@ PIECES = [
     "one bird sings [MASK]",
     Pair("a red bird", "it runs to the [MASK] ."),
 ]
+STORIES = [
+    Story(("red fox .", "the dog runs over a hill ."), "who runs ?", (1,)),
+    Story(("sun .",), "what is there ?"),
+    Story(("one bird sings .", "the red bird runs to the sun .", "a fox .", "the hill ."), "who runs to the sun ?", (1, 2)),
+    Story(("moon .", "the dog runs ."), "who runs over a hill ?"),
+    Story(("a bird .", "the bird sings .", "red sun ."), "who sings ?", (1,)),
+]
+FACTS = Facts(
+    (
+        Fact("Red Hill", "shot by", "Ada Fox"),
+        Fact("Red Hill", "year", "1994"),
+        Fact("Moon", "shot by", "Bo Bird"),
+        Fact("The Sun", "year", "1994"),
+        Fact("The Sun", "shot by", "Ada Fox"),
+    )
+)
+ASKED = ["who shot Red Hill?", "when was the sun made?", "what did Ada Fox shoot?", "what is from 1994?", "whose is Moon?"]
 QUESTIONS = [Pair("who runs ?", text) for text in TEXTS]
 SETS = ["red green", "fox dog bird dog sun moon", "sun", "hill red moon", "bird fox"]
 
@@ -80,21 +97,31 @@ INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
     "bag": bags,
     "set": lambda: SETS,
     "picture": pictures,
+    "picture_question": lambda: [PictureQuestion(*pair) for pair in zip(pictures(), TEXTS, strict=True)],
+    "word_picture": pictures,
+    "story": lambda: STORIES,
+    "facts": lambda: list(map(Question, ASKED)),
+    "bits": lambda: ["01 11 > . .", "10 > .", "11 00 01 > . . .", "01@0.5 > .", "10 times=2 11 > . ."],
     "node": lambda: [Node(number) for number in range(COUNT)],
 }
 TARGETS: dict[str, list[str]] = {
     "text": ["a fox", "the hill .", "sun", "it sings , one bird does", "to the sun ."],
+    "caption": ["a fox", "the hill .\na hill", "sun", "it sings , one bird does", "to the sun ."],
     "label": ["a", "b", "c", "a", "b"],
+    "answer": ["a", "b\nc\nb", "c", "a", "b"],
+    "candidate": ["dog", "sun", "bird", "red, fox", "bird"],
     "number": ["4", "11", "2", "7", "5"],
     "item": [""] * COUNT,  # it is marked in the input
     "continuation": TEXTS,
     "word": ["moon", "red", "fox", "bird", "sun"],
     "masked": TEXTS,
     "permuted": TEXTS,
+    "bits": ["01 11", "10", "11 00 01", "01", "10 11"],
     "tags": [" ".join("ab"[len(word) % 2] for word in text.split()) for text in TEXTS],
     "span": ["red fox", "dog", "", "one bird", "the sun"],
     "vector": [""] * COUNT,
 }
+NAMED = ["Ada Fox", "1994", "Red Hill\nThe Sun", "The Sun\nRed Hill", "Bo Bird"]  # answers about the facts
 # Inputs where a task needs others than its reader's.
 OF_TASKS: dict[str, Sequence[Any]] = {"tags": TEXTS, "span": QUESTIONS}
 PLAIN = {"metric": "exact_match", "label_smoothing": 0.0, "share_tokenizer": False}
@@ -118,12 +145,17 @@ GIVEN: dict[str, config.Table] = {
     "bert": {"model": {"num_heads": 4, "max_positions": 32}, "reader": {"max_length": 32}, "tokens": {"kind": "word"}},
     "roberta": {"model": {"num_heads": 4, "max_positions": 32}, "reader": {"max_length": 14}, "tokens": {"kind": "word"}},
     "xlnet": {"model": {"num_heads": 4}, "reader": {"max_length": 14}, "tokens": {"kind": "word"}},
+    "memory_network": {"model": {"num_hops": 2, "linear_steps": 0}},
     "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
+    "lstmn": {"writer": {"context_length": 12}},
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
     "picture_network": {"model": {"filter_size": 4, "dropout": 0.3}},
+    "show_attend_read": {"reader": {"height": 12, "width": 20}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
 }
-LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0}  # what parameters are multiplied by where 1.5 would be too much
+LOUD = {"se_resnet": 0.7} | dict.fromkeys(
+    ("show_attend_tell", "show_attend_read", "ask_attend_answer", "show_ask_attend_answer", "stacked_attention"), 1.0
+)  # what parameters are multiplied by where 1.5 would be too much
 
 
 class Tiny(NamedTuple):
@@ -150,8 +182,10 @@ def examples(reads: str, writes: str) -> Splits:
     if reads == "node":
         return graph().splits()
     inputs = OF_TASKS[writes] if writes in OF_TASKS else INPUTS[reads]()
-    pairs = enumerate(zip(inputs, TARGETS[writes], strict=True))
-    return Splits([Example(one, target, name=f"example {number}") for number, (one, target) in pairs], [], [])
+    targets = NAMED if reads == "facts" else TARGETS[writes]
+    pairs = enumerate(zip(inputs, targets, strict=True))
+    shared = FACTS if reads == "facts" else None
+    return Splits([Example(one, target, name=f"example {number}") for number, (one, target) in pairs], [], [], shared=shared)
 
 
 @cache

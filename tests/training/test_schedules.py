@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.training.schedules import SCHEDULES
+from saccade.training.schedules import SCHEDULES, learning_rate
+from saccade.training.train_config import Config
 
 FALLING = ("linear", "cosine")
 names = st.sampled_from(sorted(SCHEDULES))
@@ -95,3 +96,9 @@ def test_the_fall_ends_near_zero(name: str, run: tuple[int, int]) -> None:
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_without_warm_up_it_starts_near_the_peak(name: str) -> None:
     assert SCHEDULES[name](1, 0, 1000) == pytest.approx(1, abs=2e-3)
+
+
+def test_steps_down_come_every_so_many_steps_behind_the_warm_up() -> None:
+    config = Config(steps=100, schedule="step", learning_rate=0.4, warmup=10, step_size=20, gamma=0.5)
+    rates = {1: 0.04, 5: 0.2, 10: 0.4, 11: 0.4, 30: 0.4, 31: 0.2, 50: 0.2, 51: 0.1, 71: 0.05}
+    assert {step: learning_rate(config, step) for step in rates} == pytest.approx(rates)

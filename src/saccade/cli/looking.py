@@ -58,6 +58,7 @@ def look(
         raise DataError("there is nothing to look at: the text is empty")
     require_few(n_best)
     model = opened_model(path, which, device)
+    given = [*model.task.reader.typed(texts), *given[len(texts) :]]
     if without and not heads:
         _tell(model.ablation(given, without, to=to), machine=machine)
         if not out:

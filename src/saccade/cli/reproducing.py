@@ -49,7 +49,7 @@ def reproduce(
     _prepare(cells, fresh=fresh, show=show)
     if not show:
         _carry_out(grid, cells, fresh=fresh, machine=machine)
-    lines = [table.line(grid, row, own) for row, own in parts]
+    lines = table.lines(grid, parts)
     if machine:
         print(json.dumps(_facts(title, grid, lines)))
     elif markdown or into:
@@ -110,6 +110,7 @@ def _facts(title: str, grid: Grid, lines: Sequence[Line]) -> dict[str, object]:
             "values": line.values,
             "mean": line.mean,
             "sd": line.deviation,
+            **({"chosen": line.chosen} if grid.choose else {}),
             "minutes": line.minutes,
             "paper": line.row.paper or None,
             "signature": line.signature or None,

@@ -27,6 +27,7 @@ def number(grid: Grid, value: float) -> str:
 
 def _header(grid: Grid, lines: Sequence[Line]) -> list[str]:
     names = ["seeds", f"{metric(grid)}, mean ± sd", "each seed", "minutes"]
+    names += [f"best on {grid.choose}"] if grid.choose else []
     return names + (["paper"] if _published(lines) else [])
 
 
@@ -50,6 +51,7 @@ def _entries(grid: Grid, line: Line, published: bool) -> list[str]:
         "–" if line.mean is None else number(grid, line.mean) + spread,
         _each(grid, line),
         f"{fmean(line.minutes):.1f}" if line.minutes else "–",
+        *(["–" if line.chosen is None else number(grid, line.chosen)] if grid.choose else []),
         *([str(line.row.paper)] if published else []),
     ]
 

@@ -48,12 +48,14 @@ class Bag:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A picture.
+    """A picture, and where in it is what the words of its target name, if that is known.
 
-    Shapes: pixels (height, width), gray, or (height, width, 3), red, green and blue
+    Shapes: pixels (height, width), gray, or (height, width, 3), red, green and blue; boxes (n, 5), the number of a word,
+            and row, column, height and width in pixels
     """
 
     pixels: NDArray[np.uint8]
+    boxes: NDArray[np.int64] | None = None
 
     def __str__(self) -> str:
         return f"{self.pixels.shape[1]} × {self.pixels.shape[0]}"
@@ -62,6 +64,26 @@ class Picture:
         """All that a model can learn from."""
         yield f"{self.pixels.shape}".encode()
         yield np.ascontiguousarray(self.pixels).tobytes()
+
+    def white(self) -> "Picture":
+        """A picture of the same size on which nothing is to be seen: the control for those who look."""
+        return Picture(np.full_like(self.pixels, 255))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PictureQuestion:
+    """A picture, and what is asked about it; questions on one picture share it."""
+
+    picture: Picture
+    question: str
+
+    def __str__(self) -> str:
+        return self.question
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from."""
+        yield self.question.encode("utf-8", "surrogatepass") + b"\0"
+        yield from self.picture.content()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +102,63 @@ class Pair:
         """All that a model can learn from."""
         for text in (self.first, self.second, "" if self.start is None else str(self.start)):
             yield text.encode("utf-8", "surrogatepass") + b"\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Statements in the order in which they were made, and a question about them."""
+
+    statements: tuple[str, ...]
+    question: str
+    supporting: tuple[int, ...] = ()
+    """The statements from which the answer follows, counted from 0, where that is known; no model reads them."""
+
+    def __str__(self) -> str:
+        return " ".join((*self.statements, self.question))
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from."""
+        for text in (*self.statements, self.question):
+            yield text.encode("utf-8", "surrogatepass") + b"\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A relation of two things: `Silent Harbor`, `directed by`, `Ada Berg`."""
+
+    subject: str
+    relation: str
+    object: str
+
+    def __str__(self) -> str:
+        return f"{self.subject} · {self.relation} · {self.object}"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All facts that the questions of a data set are about."""
+
+    rows: tuple[Fact, ...]
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from."""
+        for fact in self.rows:
+            for text in (fact.subject, fact.relation, fact.object):
+                yield text.encode("utf-8", "surrogatepass") + b"\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about the facts that a data set shares between its examples."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from: the facts are hashed once, as what examples share."""
+        yield self.text.encode("utf-8", "surrogatepass") + b"\0"
 
 
 class Node(int):
@@ -194,6 +273,8 @@ class Splits:
     """What all examples share: the graph that they are nodes of."""
     labels: tuple[str, ...] = field(default=(), kw_only=True)
     """The labels in their order, where the data set has one."""
+    notes: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    """What should be known of the data before training begins."""
 
     def fingerprint(self) -> dict[str, str]:
         """A short name for exactly the examples of each part, in their order, and what they share."""

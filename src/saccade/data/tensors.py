@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.data.batches import Integers
@@ -136,6 +136,26 @@ class DocumentInput:
     most: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoryInput(DocumentInput):
+    """Stories, the statements of all one below the other in the order in which they were made, and behind them the question
+    of each; `counts` says how many statements each story has.
+
+    Shapes: tokens (R + B, K), lengths (R + B), counts (B) with R their sum
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactsInput(StoryInput):
+    """Memories whose keys, in the place of statements, are not what is read of them, the values.
+
+    Shapes: values (R, W), value_lengths (R)
+    """
+
+    values: Int[Tensor, "R W"]
+    value_lengths: Int[Tensor, " R"]
+
+
 @dataclass(frozen=True)
 class BagInput:
     """The items of all bags or sets, one after the other without padding, and how many belong to each.
@@ -155,6 +175,26 @@ class PictureInput:
     """
 
     pixels: Float[Tensor, "B C height width"]
+
+
+@dataclass(frozen=True)
+class PictureQuestionInput:
+    """Pictures, and the words of the question on each."""
+
+    picture: PictureInput
+    question: WordsInput
+
+
+@dataclass(frozen=True)
+class BitsInput:
+    """Sequences of vectors of zeros, ones and marks, filled up with zeros; `blanks`: where an answer is expected.
+
+    Shapes: vectors (B, T, C), lengths (B), blanks (B, T)
+    """
+
+    vectors: Float[Tensor, "B T C"]
+    lengths: Int[Tensor, " B"]
+    blanks: Bool[Tensor, "B T"]
 
 
 @dataclass(frozen=True)
@@ -219,6 +259,20 @@ class LabelTarget:
 
 
 @dataclass(frozen=True)
+class BitsTarget:
+    """The vectors of all answers, one below the other, and how many each has.
+
+    Shapes: bits (N, _), sizes (B)
+    """
+
+    bits: Float[Tensor, "N _"]
+    sizes: Int[Tensor, " B"]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True)
 class NumberTarget:
     """The number of each example, scaled.
 
@@ -254,6 +308,9 @@ class TagTarget:
 
     labels: Int[Tensor, "B W"]
     label_smoothing: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 @dataclass(frozen=True)

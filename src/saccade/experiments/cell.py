@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ class Cell:
     row: str
     seed: int
     settings: Settings
+    choose: str = field(default="", kw_only=True)
+    "The data whose scores are kept, too, so that one of the seeds can be chosen by them."
 
     def kept(self, split: str) -> Kept | None:
         """The scores of this split, if the cell is finished; its checkpoints may be gone by then."""
@@ -43,7 +45,8 @@ class Cell:
         if not (isinstance(kept, dict) and kept.keys() >= KEYS):
             return None
         steps = Checkpoints(self.path).steps() or [kept["step"]]
-        return kept if (kept["split"], kept["step"]) == (split, steps[-1]) else None
+        complete = not self.choose or "chosen_by" in kept
+        return kept if complete and (kept["split"], kept["step"]) == (split, steps[-1]) else None
 
     def check(self) -> None:
         """Refuse what was made with other settings: it would be shown as what it is not."""
@@ -110,6 +113,7 @@ class Cell:
         kept = {
             "step": run.checkpoints.steps()[-1],
             **scored(run, split),
+            **({"chosen_by": scored(run, self.choose)["scores"]["all"]} if self.choose else {}),
             "minutes": minutes(self.path),
             "command": sys.argv,
         }

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from saccade import config, recipes
 from saccade.config import Count, Positive, Table
 from saccade.errors import DataError, UnknownName, UsageError
+from saccade.evaluation.metrics import ranked
 from saccade.experiments.baselines import BASELINES
 from saccade.experiments.cell import BaselineCell, Cell, Kept
 from saccade.training.settings import Settings, base, resolve
@@ -36,6 +37,8 @@ class Row:
     most_frequent_word, co_occurrence. It has no seeds, but may have folds."""
     same_as: str = ""
     "The name of the row whose model this is, under another heading: nothing is trained for it."
+    mean_of: str = ""
+    "The heading of the rows whose mean this is, seed by seed: nothing is trained for it."
     seeds: Count = 0
     "How often it is trained, where that is not the table's number; --seeds is stronger."
     fold: str = ""
@@ -69,6 +72,8 @@ class Grid:
     "Every row is trained with train.seed 0, 1 … so many times."
     split: Literal["test", "valid", "train"] = "test"
     "The data that is scored."
+    choose: Literal["", "train", "valid"] = ""
+    "Of the seeds of a row, the one with the best score on this data is also shown by itself; empty: none is."
     note: str = ""
     "A sentence below the table."
 
@@ -83,6 +88,8 @@ class Grid:
 
     def cells(self, row: Row, seeds: int | None, words: Sequence[str], out: Path) -> list[Cell]:
         """The runs of a row, so many or as many as it says; those of another, if it is the same as that."""
+        if row.mean_of:
+            return []
         own = next(other for other in self.row if other.name == (row.same_as or row.name))
         seeds = 1 if own.baseline and not own.fold else seeds or own.seeds or self.seeds
         return [self._cell(own, seed, words, out / own.slug / f"seed-{seed}") for seed in range(seeds)]
@@ -91,7 +98,7 @@ class Grid:
         settings = self._settings(row, words, seed)
         if row.baseline:
             return BaselineCell(path, row.name, seed, settings, row.baseline)
-        return Cell(path, row.name, seed, settings)
+        return Cell(path, row.name, seed, settings, choose=self.choose)
 
     def _settings(self, row: Row, words: Sequence[str], seed: int) -> Settings:
         with _of_row(row):
@@ -123,6 +130,10 @@ class Grid:
                     known = {"all", *groups[key], *cell.parts}
                     if row.part not in known:
                         raise UnknownName("part of the scores", row.part, known)
+
+    def rank(self, kept: Kept) -> list[float]:
+        """How good a cell is on the data that one of the seeds is chosen by; larger is better."""
+        return ranked(kept["chosen_by"], [self.metric, "loss"])
 
     def value(self, kept: Kept, part: str = "all") -> float:
         """The number that a cell of the table shows."""
@@ -171,8 +182,11 @@ def _check(name: str, rows: Sequence[Row]) -> None:
             raise UsageError(f"{name}: row {row.name!r} makes the directory {row.slug!r}; give each row a name of its own")
         if row.baseline and row.baseline not in BASELINES:
             raise UnknownName("baseline", row.baseline, BASELINES)
-        if row.same_as and (row.words or row.system or row.recipe):
-            raise UsageError(f"{name}: row {row.name!r} is the same as another; leave its words, system and recipe out")
+        if (row.same_as or row.mean_of) and (row.words or row.system or row.recipe):
+            what = "the same as another" if row.same_as else "a mean of others"
+            raise UsageError(f"{name}: row {row.name!r} is {what}; leave its words, system and recipe out")
+        if row.mean_of and not any(other.group == row.mean_of and not other.mean_of for other in rows):
+            raise UnknownName("heading", row.mean_of, dict.fromkeys(other.group for other in rows))
         others = [other.name for other in rows if not other.same_as]
         if row.same_as and row.same_as not in others:
             raise UnknownName("same_as row", row.same_as, others)
@@ -187,6 +201,8 @@ class Line:
     """By seed; None for what is not done yet."""
     minutes: list[float]
     signature: str
+    chosen: float | None = None
+    "The value of the seed that was chosen, where one is and all are done."
 
     @property
     def done(self) -> list[float]:
@@ -210,4 +226,26 @@ def line(grid: Grid, row: Row, cells: Sequence[Cell]) -> Line:
     done = [kept for kept in records if kept is not None]
     values = [None if kept is None else grid.value(kept, row.part) for kept in records]
     signature = next((kept["signatures"].get(grid.metric, "") for kept in done), "")
-    return Line(row, values, [kept["minutes"] for kept in done], signature)
+    best = max(done, key=grid.rank) if grid.choose and len(done) == len(cells) > 1 else None
+    chosen = None if best is None else grid.value(best, row.part)
+    return Line(row, values, [kept["minutes"] for kept in done], signature, chosen)
+
+
+def lines(grid: Grid, parts: Sequence[tuple[Row, Sequence[Cell]]]) -> list[Line]:
+    """The lines of all rows; means from the lines under their heading."""
+    own = {row.name: line(grid, row, cells) for row, cells in parts if not row.mean_of}
+    return [own[row.name] if row.name in own else _mean(row, list(own.values())) for row, _ in parts]
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _mean(row: Row, own: Sequence[Line]) -> Line:
+    """Of each seed that all of them have; of those that were chosen, if all have one."""
+    of = [one for one in own if one.row.group == row.mean_of]
+    seeds = zip(*(one.values for one in of), strict=False)
+    values = [statistics.fmean(known) if len(known) == len(of) else None for known in map(_known, seeds)]
+    chosen = [one.chosen for one in of if one.chosen is not None]
+    minutes = [sum(seed) for seed in zip(*(one.minutes for one in of), strict=False)]
+    return Line(row, values, minutes, "", statistics.fmean(chosen) if of and len(chosen) == len(of) else None)

@@ -81,6 +81,8 @@ class Reader(Side):
     "The format of the user's own files."
     TYPED: ClassVar[str] = "TEXT"
     "What a person types or names for an input."
+    TUPLE: ClassVar[bool] = False
+    "Whether a tuple is one input of several parts; else it is several inputs."
     unit: ClassVar[str] = "tokens"
     "What the size of a batch is counted in."
     budget: ClassVar[int] = 20_000
@@ -105,6 +107,10 @@ class Reader(Side):
         """Inputs as numbers."""
         raise NotImplementedError
 
+    def typed(self, words: Sequence[str]) -> list[Any]:
+        """The inputs that these words of a command line name."""
+        return list(words)
+
     def parse(self, typed: Any, splits: Load) -> Example | None:
         """The example that a person typed, named or holds; None: an empty line. `splits` loads the run's own data."""
         raise NotImplementedError
@@ -112,6 +118,10 @@ class Reader(Side):
     def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
         """The inputs of a table or of its file, of texts in this column; None: a file with an input in each line."""
         return None
+
+    def gathered(self, lines: Iterable[str]) -> Iterable[Any]:
+        """The inputs that lines are, as they come: one on each."""
+        return lines
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         """The places of an input, under the names that looks use; `grid`: what a system divides pictures into."""

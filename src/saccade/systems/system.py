@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from saccade.config import Positive, Share
 from saccade.data.tensors import Batch
-from saccade.view.trace import Look
+from saccade.view.trace import Axis, Look
 
 CALLED = {"": "attention", "pool": "attention pooling"}  # looks by their modules; others by the module's own name
 Recorded = Mapping[str, Sequence[Any]]  # attention by the qualified name of the module that attended
@@ -37,6 +37,14 @@ WORDS: dict[str, dict[str, Any]] = {
     "model": {"word_dropout": 0.3, "dropout": 0.5},
     "writer": {"agreement": 1.0},
     "train": cosine(600, 5e-3, every=50, patience=6) | {"batch_tokens": 2048},
+}
+
+
+# The same for systems that answer questions about pictures.
+QUESTIONS: dict[str, Any] = {
+    "tokens": {"kind": "word", "size": 20_000, "lower": True},
+    "reader": {"max_length": 60},
+    "train": cosine(2000, 1e-3, every=200, patience=6) | {"batch_tokens": 128, "warmup": 100, "optimizer": "adamw"},
 }
 
 
@@ -86,6 +94,26 @@ class WordsConfig(AttentionConfig):
     "Share of the runs of letters (reader.spelling) that are not read in training."
     dropout: Share = 0.3
     "Dropout of word vectors and of the pooled text."
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionConfig(AttentionConfig):
+    """Sizes of a system that answers questions about pictures; the network that reads pictures is trained along."""
+
+    channels: Positive = 32
+    "Channels of the first stage of the picture network; every further stage has twice as many."
+    num_stages: Positive = 3
+    "Stages of the picture network, a residual block each; a picture is halved in each stage but the last."
+    positions: bool = True
+    "Whether a cell of the picture also has its row and column; without, all cells could change places."
+    hidden_size: Positive = 128
+    "Size of what is read of a question, and of all that is compared with it."
+    word_dropout: Share = 0.0
+    "Share of the words read as unknown in training, which teaches that vector."
+    letter_dropout: Share = 0.5
+    "Share of the runs of letters (reader.spelling) that are not read in training."
+    dropout: Share = 0.3
+    "Dropout of word vectors, of the cells of a picture and of what the answer is read from."
 
 
 @dataclass(frozen=True)
@@ -159,6 +187,11 @@ class PlacesLook(BatchLook):
         return Look(self.name, self.queries, self.keys, places=self.weights[index].float().cpu().numpy())
 
 
+def hops_look(modules: Sequence[str], recorded: Recorded, keys: str = "input") -> BatchLook:
+    """Where each of several hops looked, each recorded in a module of its own with one query, side by side."""
+    return BatchLook("hops", "hop", keys, torch.cat([recorded[name][-1].weights() for name in modules], 1)[:, None])
+
+
 class System(nn.Module):
     """A model that can be trained. A system that writes text adds `read`, `start` and `step`; others their outputs."""
 
@@ -183,6 +216,10 @@ class System(nn.Module):
         return [
             BatchLook(name, "output", "input", weights.unflatten(0, (len(output), -1))) for name, weights in by_name.items()
         ]
+
+    def axes(self) -> Mapping[str, Axis]:
+        """The places that looks name and that are neither the input's nor the output's."""
+        return {}
 
     def reading(self, input: Any) -> Sequence[BatchLook]:
         """Where each place of the input looked while it was read; nothing where none looks."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from saccade.training.train_config import Config
 
-Schedule = Callable[[int, int, int], float]
+Schedule = Callable[[int, int, int], float]  # of the step, the steps of the warm-up, and all
 
 
 def constant(step: int, warmup: int, total: int) -> float:
@@ -40,6 +40,11 @@ def _left(step: int, warmup: int, total: int) -> float:
     return max(total + 1 - step, 0) / max(total + 1 - warmup, 1)
 
 
+def stepped(config: Config, step: int) -> float:
+    """Falls by a factor after every so many steps behind the warm-up (torch's StepLR)."""
+    return _rise(step, config.warmup) * config.gamma ** (max(step - 1 - config.warmup, 0) // config.step_size)
+
+
 SCHEDULES: dict[str, Schedule] = {
     "constant": constant,
     "inverse_sqrt": inverse_sqrt,
@@ -50,6 +55,8 @@ SCHEDULES: dict[str, Schedule] = {
 
 def learning_rate(config: Config, step: int) -> float:
     """The learning rate of a step."""
+    if config.schedule == "step":
+        return config.learning_rate * stepped(config, step)
     factor = SCHEDULES[config.schedule](step, config.warmup, config.steps)
     if step <= config.warmup or config.schedule not in ("linear", "cosine"):
         return config.learning_rate * factor

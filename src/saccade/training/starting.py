@@ -27,6 +27,7 @@ COUNTED = {
     "source": "other tokens",
     "target": "other tokens",
     "ngrams": "other n-grams",
+    "answers": "other answers",
 }
 
 
@@ -103,6 +104,8 @@ def _strange(model: nn.Module, settings: Settings, task: Task, names: Iterable[s
 
 
 def _larger(size: Any) -> Any:
+    if isinstance(size, tuple):
+        return (*size, -1)
     return replace(size, size=size.size + 1) if isinstance(size, Vocabulary) else size + 1
 
 

@@ -34,12 +34,16 @@ class Config:
     "The optimizer."
     learning_rate: Rate = 1e-3
     "Learning rate at its peak."
-    schedule: Literal["constant", "inverse_sqrt", "linear", "cosine"] = "constant"
+    schedule: Literal["constant", "inverse_sqrt", "linear", "cosine", "step"] = "constant"
     "How the learning rate goes on after the warm-up."
     warmup: Count = 0
     "Warm-up steps, in which the learning rate rises from 0 to its peak."
     min_learning_rate: Amount = 0.0
     "Where linear and cosine end."
+    step_size: Positive = 10_000
+    "Of schedule step: after how many steps the learning rate is multiplied by gamma, again and again."
+    gamma: Portion = 0.5
+    "Of schedule step: what the learning rate is multiplied by."
     momentum: Share = 0.9
     "Momentum of SGD and RMSprop."
     beta1: Share = 0.9
@@ -122,6 +126,8 @@ USED: dict[str, tuple[Callable[[Config], bool], str]] = {
     "beta2": (lambda c: c.optimizer in ("adam", "adamw"), "train.optimizer=sgd or rmsprop"),
     "alpha": (lambda c: c.optimizer == "rmsprop", "this train.optimizer; it is RMSprop's"),
     "min_learning_rate": (lambda c: c.schedule in ("linear", "cosine"), "this train.schedule"),
+    "step_size": (lambda c: c.schedule == "step", "this train.schedule; it is that of train.schedule=step"),
+    "gamma": (lambda c: c.schedule == "step", "this train.schedule; it is that of train.schedule=step"),
     "steps": (lambda c: not c.epochs, "train.epochs"),
     "batch_tokens": (lambda c: not c.batch_size, "train.batch_size"),
     "decay": (lambda c: c.weight_decay > 0, "train.weight_decay=0"),

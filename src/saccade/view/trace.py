@@ -38,6 +38,8 @@ class Axis:
     "The probability, from 0 to 1, that the model gave to each token that it wrote."
     unknown: Sequence[int] = ()
     "The numbers of the places whose token is unknown to the tokenizer, ascending."
+    marked: Sequence[int] = ()
+    "The numbers of the places that are known to matter, ascending: the supporting facts of a story."
     classes: Sequence[str] | None = None
     "The name of the class of each place (nodes of a graph), for colors and their legend."
 
@@ -171,7 +173,8 @@ def _check_axis(name: str, axis: Axis) -> None:
         _check_grid(owner, axis.grid, count)
     if axis.probabilities is not None:
         _check_probabilities(f"{owner}: expected probabilities", axis.probabilities, count)
-    _check_unknown(owner, axis.unknown, count)
+    _check_numbers(owner, "unknown", axis.unknown, count)
+    _check_numbers(owner, "marked", axis.marked, count)
     if axis.classes is not None:
         if isinstance(axis.classes, str) or len(axis.classes) != count:
             got = "one text" if isinstance(axis.classes, str) else len(axis.classes)
@@ -194,13 +197,13 @@ def _check_probabilities(expected: str, probabilities: Any, places: int) -> None
         raise DataError(f"{expected} from 0 to 1, got {wrong:g}; logarithms need exp")
 
 
-def _check_unknown(owner: str, unknown: object, places: int) -> None:
+def _check_numbers(owner: str, what: str, given: object, places: int) -> None:
     """Numbers of places, each once, ascending."""
-    numbers: list[Any] = list(unknown) if isinstance(unknown, Sequence) else [None]
+    numbers: list[Any] = list(given) if isinstance(given, Sequence) else [None]
     whole = all(type(number) is int and 0 <= number < places for number in numbers)
     if not whole or numbers != sorted(set(numbers)):
-        expected = f"the numbers of unknown places, ascending, each from 0 to {places - 1}"
-        raise DataError(f"{owner}: expected {expected}, got {quoted(unknown)}")
+        expected = f"the numbers of {what} places, ascending, each from 0 to {places - 1}"
+        raise DataError(f"{owner}: expected {expected}, got {quoted(given)}")
 
 
 def _check_pixels(expected: str, pixels: object, dimensions: int, shape: str) -> None:

@@ -23,7 +23,7 @@ OF_AXIS, OF_LOOK = (
     ("weights", "edges", "places"),
 )  # arrays, by the names of their fields
 
-LISTS_OF_AXIS = ("grid", "unknown", "classes")
+LISTS_OF_AXIS = ("grid", "unknown", "marked", "classes")
 
 
 def save(trace: Trace, path: str | Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from saccade import records
 from saccade.config import Amount, Share
 from saccade.data.batches import Integers
 from saccade.data.examples import Bag, Example, Splits, in_order, place, targets_of
+from saccade.data.formats.graph_files import GraphData
 from saccade.data.stored.preparations import prepared
 from saccade.data.stored.ragged import MANY, mapped
 from saccade.data.stored.stored_examples import StoredTexts
@@ -29,6 +30,7 @@ from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, ranked_predictions, recording
 
 FILE, NUMBERS = "labels.json", "labels.bin"
+UNKNOWN = -100  # the number of a label that nobody knows, which torch's losses leave out
 MANY_TEXTS = 20  # labels that occur once, from which on they may be texts
 TEXTS = "most labels occur once, as texts do: for those train transformer or bahdanau, or name another column as label"
 PARTS = (  # of the data, what each is called, and what else to do about a label that is only there
@@ -70,12 +72,13 @@ class LabelColumn:
 
     def __init__(self, labels: Integers, config: Config | None = None, classes: int = 0) -> None:
         self.labels, self.config = labels, config or Config()
-        counts = np.bincount(labels, minlength=classes) if classes else np.zeros(0, dtype=np.int64)
+        known = labels[labels != UNKNOWN]
+        counts = np.bincount(known, minlength=classes) if classes else np.zeros(0, dtype=np.int64)
         self.weights: torch.Tensor | None = None
-        self.order: Integers | None = None
+        self.order: Integers | None = None if len(known) == len(labels) else np.flatnonzero(labels != UNKNOWN)
         "What an epoch reads, where that is not each example once."
         if self.config.class_weight == "balanced":
-            self.weights = torch.from_numpy((len(labels) / (classes * np.maximum(counts, 1))).astype(np.float32))
+            self.weights = torch.from_numpy((len(known) / (classes * np.maximum(counts, 1))).astype(np.float32))
         if self.config.balanced_batches:
             own = [np.resize(np.flatnonzero(labels == label), counts.max()) for label in np.flatnonzero(counts)]
             self.order = np.concatenate(own)
@@ -101,31 +104,50 @@ class Writer(writer.Writer):
         return (*LABEL_SCORES, "instance_auc")
 
     @classmethod
-    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> "Writer":
-        labels = {*targets_of(splits.train)}
+    def fit(cls, config: Any, tokens: Any, splits: Splits, reader: Reader) -> Self:
+        labels = {*map(cls.learned, targets_of(splits.train))}
         for _, _, problem in cls.unfit(splits):
             raise DataError(problem)
         names = splits.labels or in_order(labels)
         if len(names) < 2:
             raise DataError(f"expected at least 2 different labels in the training data, got {', '.join(labels) or 'none'}")
+        return cls.of(config, names, reader)
+
+    @classmethod
+    def of(cls, config: Any, names: Sequence[str], reader: Any) -> Self:
+        """A writer of these labels, beside this reader."""
         return cls(config, names)
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Reader, earlier: "Writer") -> "Writer":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, reader: Reader, earlier: "Writer") -> Self:
         own = cls.fit(config, tokens, splits, reader)
-        return cls(config, earlier.names) if {*own.names} == {*earlier.names} else own
+        return cls.of(config, earlier.names, reader) if {*own.names} == {*earlier.names} else own
 
     def strange(self, earlier: Any) -> set[str]:
         return {"labels"} if self.names != getattr(earlier, "names", None) else set()
 
+    @staticmethod
+    def learned(target: str) -> str:
+        """The label of a target."""
+        return target
+
+    def truth(self, examples: Sequence[Example], predicted: Integers) -> Integers:
+        """The numbers of the right labels, where these were predicted."""
+        return self.encode(examples).labels
+
+    @classmethod
+    def named(cls, splits: Splits) -> Sequence[str]:
+        """Labels that examples may have although no training example has them."""
+        return ()
+
     @classmethod
     def unfit(cls, splits: Splits) -> Iterator[tuple[str, int, str]]:
-        counts = Counter(targets_of(splits.train))
+        counts = Counter(map(cls.learned, targets_of(splits.train)))
         once = sum(count == 1 for count in counts.values())
-        known, texts = {*counts}, once >= MANY_TEXTS and once > len(splits.train) / 2
-        for part, data, fix in PARTS if splits.shared is None else NODES:
+        known, texts = {*counts, *cls.named(splits)}, once >= MANY_TEXTS and once > len(splits.train) / 2
+        for part, data, fix in NODES if isinstance(splits.shared, GraphData) else PARTS:
             for index, example in enumerate(getattr(splits, part)):
-                if example.target not in known:
+                if cls.learned(example.target) not in known:
                     where = f"label {example.target!r} is in {data}, but in no training example"
                     fixes = TEXTS if texts else f"add other examples of it (equal ones stay together), {fix}"
                     yield part, index, f"{place(example, index + 1)}: {where}; {fixes}"
@@ -134,18 +156,18 @@ class Writer(writer.Writer):
         records.save(directory / FILE, self.names)
 
     @classmethod
-    def load(cls, config: Any, directory: Path, reader: Reader) -> "Writer":
+    def load(cls, config: Any, directory: Path, reader: Reader) -> Self:
         names = records.load(directory / FILE)
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise records.unreadable(directory / FILE, "expected a list of texts")
-        return cls(config, names)
+        return cls.of(config, names, reader)
 
     def sizes(self) -> dict[str, Any]:
         return {"labels": len(self.names)}
 
     def check(self, example: Example) -> None:
-        if example.target not in self.numbers:
-            raise DataError(str(UnknownName("label", example.target, self.names)))
+        if self.learned(example.target) not in self.numbers:
+            raise DataError(str(UnknownName("label", self.learned(example.target), self.names)))
 
     def encode(self, examples: Sequence[Example]) -> LabelColumn:
         targets = targets_of(examples)
@@ -168,7 +190,7 @@ class Writer(writer.Writer):
         targets = targets_of(examples)
         for start in range(0, len(targets), MANY):
             part = targets[start : start + MANY]
-            yield np.fromiter((self.numbers[target] for target in part), np.int64, len(part))
+            yield np.fromiter((self.numbers[self.learned(target)] for target in part), np.int64, len(part))
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:
@@ -192,8 +214,8 @@ class Writer(writer.Writer):
     def score(
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
     ) -> dict[str, dict[str, float]]:
-        truth = self.encode(examples).labels
         probabilities = np.array([prediction.values for prediction in predictions]).reshape(len(examples), len(self.names))
+        truth = self.truth(examples, probabilities.argmax(1))
         groups = parts_of([example.group for example in examples])
         scores = {name: label_scores(truth[own], probabilities[own]) for name, own in groups.items()}
         return {**scores, "all": {**scores["all"], **_instance_auc(examples, predictions)}}
@@ -202,17 +224,18 @@ class Writer(writer.Writer):
         if name != "accuracy":
             return None
         predicted = np.array([one.values for one in predictions]).argmax(1)
-        return np.asarray(predicted == self.encode(examples).labels, np.float64)
+        return np.asarray(predicted == self.truth(examples, predicted), np.float64)
 
     def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
         if name not in ("macro_f1", "auc"):
             return None
-        truth, probabilities = self.encode(examples).labels, np.array([one.values for one in predictions])
+        probabilities = np.array([one.values for one in predictions])
+        truth = self.truth(examples, probabilities.argmax(1))
         return lambda indices: label_scores(truth[indices], probabilities[indices]).get(name, math.nan)
 
     def details(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, Any]:
         predicted = np.array([self.numbers[prediction.text] for prediction in predictions], dtype=np.int64)
-        counts = confusion(self.encode(examples).labels, predicted, len(self.names))
+        counts = confusion(self.truth(examples, predicted), predicted, len(self.names))
         return {"confusion": {"labels": self.names, "counts": counts.tolist()}}
 
     def notes(self, example: Example, prediction: Prediction) -> dict[str, str | float]:

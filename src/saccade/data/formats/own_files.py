@@ -86,7 +86,11 @@ def require_there(config: Any) -> None:
 
 def _keys_of_files(config: Any) -> list[str]:
     """The keys of a config that name files."""
-    return [name for name in ("train", "valid", "test", "nodes", "edges") if isinstance(getattr(config, name, None), str)]
+    return [
+        name
+        for name in ("train", "valid", "test", "nodes", "edges", "images", "facts")
+        if isinstance(getattr(config, name, None), str)
+    ]
 
 
 def _missing(path: Path) -> DataError:

@@ -12,13 +12,16 @@ from saccade.view.drawings import (
     glimpse_path,
     head_grid,
     heatmap,
+    image_cells,
     image_steps,
     lines,
     neighborhood,
     overlay,
     overview,
     place_map,
+    scan_path,
     shaded_text,
+    statement_table,
 )
 from saccade.view.drawings.figure import Drawing
 from saccade.view.trace import Look, Scene, quoted
@@ -33,10 +36,13 @@ DRAWINGS = (
     shaded_text.DRAWING,
     neighborhood.DRAWING,
     bars.DRAWING,
+    statement_table.DRAWING,
     heatmap.DRAWING,
     lines.DRAWING,
     overview.DRAWING,
     head_grid.DRAWING,
+    image_cells.DRAWING,
+    scan_path.DRAWING,
 )
 
 
