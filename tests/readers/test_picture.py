@@ -16,7 +16,7 @@ from saccade.data.examples import Example, Picture, Splits
 from saccade.data.picture_sets import DrawnExamples, DrawnPictures
 from saccade.errors import DataError, InputError, UsageError
 from saccade.layers.backbones import resnet
-from saccade.readers.picture import FILE, PixelScale, Reader
+from saccade.readers.picture import FILE, Config, PixelScale, Reader
 from saccade.task import Task
 from saccade.training.run import Run
 from tests import made_tasks
@@ -332,8 +332,8 @@ def test_drawn_pictures_are_drawn_batch_by_batch() -> None:
         return np.asarray(known[numbers])
 
     splits = Splits(DrawnExamples(DrawnPictures(draw, np.arange(40)), list("ab") * 20), [], [])
-    reader = Reader.fit({}, None, splits, [])
-    plain = Reader.fit({}, None, Splits([Example(Picture(one), "a") for one in known], [], []), [])
+    reader = Reader.fit(Config(), None, splits, [])
+    plain = Reader.fit(Config(), None, Splits([Example(Picture(one), "a") for one in known], [], []), [])
     assert reader.scale == plain.scale
     assert not list(reader.flaws(splits.train))
     asked.clear()
