@@ -26,8 +26,6 @@ from saccade.layers.recurrent import Stack
 from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import AttentionConfig, Output, System, cosine
 
-SPREAD = 0.3  # of what is learned of rows and columns, at the start
-
 READS, WRITES = "word_picture", "text"
 DEFAULTS = {
     "tokens": {"kind": "char", "lower": True},
@@ -35,6 +33,7 @@ DEFAULTS = {
     "train": cosine(4000, 2e-3, every=500, patience=0)
     | {"batch_tokens": 640, "warmup": 200, "optimizer": "adamw", "weight_decay": 0.01, "decay": "matrices"},
 }
+SPREAD = 0.3  # of what is learned of rows and columns, at the start
 
 
 @dataclass(frozen=True, kw_only=True)
