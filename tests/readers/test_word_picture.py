@@ -51,7 +51,7 @@ def test_pale_words_are_as_dark_as_others_and_empty_pictures_stay_empty() -> Non
 def test_files_images_and_arrays_are_the_same_picture(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (11, 30, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "word.png")
-    given = [str(tmp_path / "word.png"), tmp_path / "word.png", Image.fromarray(pixels), pixels]
+    given: list[Any] = [str(tmp_path / "word.png"), tmp_path / "word.png", Image.fromarray(pixels), pixels]
     batches = [READER.encode([parsed(one).input]).batch([0]).pixels for one in given]
     assert all(torch.equal(batches[0], other) for other in batches)
     assert [parsed(one).name for one in given] == [given[0], given[0], "picture", "picture"]

@@ -38,10 +38,10 @@ def test_a_neighbor_changes_the_weight_of_a_cell_and_one_farther_off_does_not() 
         assert torch.equal(score.prepare(other).vectors[0, 8], before) != reached
 
 
-@pytest.mark.parametrize(("attention", "grid"), [("2d", (3, 5)), ("1d", (1, 5))])
+@pytest.mark.parametrize(("attention", "grid"), [("2d", (6, 10)), ("1d", (1, 10))])
 def test_it_attends_to_cells_or_to_columns(attention: str, grid: tuple[int, int]) -> None:
     one = tiny("show_attend_read", attention=attention)
-    assert one.model.cells == (3, 5)
+    assert one.model.cells == (6, 10)
     assert one.model.grid == grid
     best = one.task.predictions(one.model, one.examples, options(looks=True))[0][0]
     assert best.looks[0].weights.shape == (1, len(best.tokens), grid[0] * grid[1])
@@ -60,7 +60,7 @@ def test_positions_tell_cells_apart_that_look_alike() -> None:
 
 
 def test_one_dimension_does_not_know_in_which_row_a_number_stands() -> None:
-    features = torch.randn(2, 64, 3, 5)
+    features = torch.randn(2, 32, 6, 10)
     turned = features.flip(2)
     for attention, same in (("1d", True), ("2d", False)):
         model = tiny("show_attend_read", attention=attention).model

@@ -96,8 +96,8 @@ def sources(own: Geometry, letters: tuple[int, int], shape: tuple[int, int]) -> 
     matrix = _tilt(own, float(np.ptp(bent_x)), float(np.ptp(bent_y)))
     x, y = _moved(matrix, bent_x, bent_y)
     left, top, right, bottom = own.margins
-    columns = np.linspace(x.min() - left * np.ptp(x), x.max() + right * np.ptp(x), shape[1])
-    rows = np.linspace(y.min() - 2 * top * np.ptp(y), y.max() + 2 * bottom * np.ptp(y), shape[0])
+    columns: Floats = np.linspace(x.min() - left * np.ptp(x), x.max() + right * np.ptp(x), shape[1])
+    rows: Floats = np.linspace(y.min() - 2 * top * np.ptp(y), y.max() + 2 * bottom * np.ptp(y), shape[0])
     x, y = _moved(np.linalg.inv(matrix), np.broadcast_to(columns, shape), np.broadcast_to(rows[:, None], shape))
     x, y = _straighten(x, y, own.arc, width)
     return y + height / 2, x + width / 2

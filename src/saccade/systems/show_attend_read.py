@@ -6,7 +6,7 @@ Writes: the word, one letter after the other, with an LSTM that first reads the 
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -33,6 +33,7 @@ DEFAULTS = {
     "train": cosine(4000, 2e-3, every=500, patience=0)
     | {"batch_tokens": 640, "warmup": 200, "optimizer": "adamw", "weight_decay": 0.01, "decay": "matrices"},
 }
+SPREAD = 0.3  # of what is learned of rows and columns, at the start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class Config(AttentionConfig):
     attention_size: Positive = 64
     "Units in which a state and a cell with its neighbors are compared."
     positions: bool = True
-    "Whether a cell is also compared by its row and column, which are learned; false as in the paper, and far slower to learn."
+    "Whether a cell is also compared by its row and column, which are learned; false: as in the paper."
     dropout: Share = 0.1
     "Dropout of embeddings, feature vectors and of what the output layer reads."
     max_shift: Count = 2
@@ -73,9 +74,10 @@ class NeighborScore(Perceptron):
         super().__init__(query_width, key_width, hidden)
         self.grid = grid
         size = (3 if grid[0] > 1 else 1, 3)
-        self.key_map: nn.Module = nn.Conv2d(key_width, hidden, size, padding=(size[0] // 2, 1), bias=False)  # type: ignore[assignment]
-        rows, columns = (nn.Parameter(0.3 * torch.randn(hidden, count)) for count in grid)
-        self.rows, self.columns = (rows, columns) if positions else (None, None)
+        self.key_map: Any = nn.Conv2d(key_width, hidden, size, padding=(size[0] // 2, 1), bias=False)
+        self.rows, self.columns = (
+            nn.Parameter(SPREAD * torch.randn(hidden, count)) if positions else None for count in grid
+        )
 
     def keys(self, key: Float[Tensor, "B K D"]) -> Float[Tensor, "B K A"]:
         compared: Tensor = self.key_map(key.transpose(1, 2).unflatten(2, self.grid))

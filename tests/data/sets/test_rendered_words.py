@@ -3,6 +3,7 @@
 import gzip
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ SIZES: dict[str, Any] = {"train_size": 120, "valid_size": 5, "test_size": 7, "he
 
 
 @pytest.fixture
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "ptb"
     folder.mkdir()
     text = " ".join([*LISTED, "<unk>", "u.s.", "N"])
@@ -39,7 +40,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     hashes.write_text(f"{hashed('hotel')} {hashed('door')}\n{hashed('bal')}\n")
     monkeypatch.setattr(rendered_words, "HASHES", hashes)
     rendered_words.real_test_words.cache_clear()
-    yield tmp_path  # type: ignore[misc]
+    yield tmp_path
     rendered_words.real_test_words.cache_clear()
 
 
