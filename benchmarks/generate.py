@@ -169,7 +169,7 @@ def bandwidth(threads: int) -> float:
 
 def main() -> None:
     """One prompt and eight, each in float32 and with rounded weights."""
-    options = arguments(__doc__.splitlines()[0] if __doc__ else "")
+    options = arguments(__doc__.splitlines()[0] if __doc__ else "", cases=True)
     report, rounds, new = Report(), 1 if options.quick else 5, 32 if options.quick else 128
     peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
     for name in PEERS.keys() - set(peers):
@@ -178,6 +178,8 @@ def main() -> None:
     print(f"memory: {most / 1e9:.1f} GB/s, {read * 4e-6:.0f} MB of parameters are read for a token in float32")
     for batch in (1, 8):
         case, made = f"batch {batch}", functools.partial(build, batch, new, options.threads)
+        if not case.startswith(options.only):
+            continue
         times = apart(made, peers, ("ours", "ours int8", "ours int4"), rounds, options.threads)
         plain = [name for name in times if not name.endswith(("int8", "int4"))]
         report.case(case, {name: times[name] for name in plain})

@@ -18,7 +18,7 @@ from typing import Any
 from saccade.data.batches import ALL
 
 Run = Callable[[], object]
-LONG = 3.0  # seconds of a pass after which what came before it no longer matters
+LONG = 10.0  # seconds of a pass after which what came before it no longer matters
 
 # glibc hands every large temporary back to the kernel and pays for fresh pages; with these settings it keeps them.
 # What a peer's user can have for nothing, the peer has here too.
@@ -28,12 +28,14 @@ TUNED = (
 )
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """The options that every benchmark has."""
+def arguments(description: str, *, cases: bool = False) -> argparse.Namespace:
+    """The options that every benchmark has; and one that chooses among its `cases`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, at most a minute")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON: ratios, keyed case/peer")
     parser.add_argument("--threads", type=int, default=2)
+    if cases:
+        parser.add_argument("--only", default="", metavar="CASE", help="the cases whose names begin so")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     return parser.parse_args()
 

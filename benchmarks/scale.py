@@ -101,7 +101,7 @@ def main() -> None:
     report = Report()
     cases = {SMALL: CASES[SMALL]} if chosen.quick else CASES
     for case, words in cases.items():
-        speed(report, case, words, 60, 1 if chosen.quick else 3)
+        speed(report, case, words, 60, 3)
     if not chosen.quick:
         memory(report)
     report.close(chosen.json)

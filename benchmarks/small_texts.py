@@ -71,6 +71,17 @@ def babi_places(folder: Path) -> SmallSet:
     return documents(folder, drawn(train, 3000), test)
 
 
+def babi_people(folder: Path) -> SmallSet:
+    """The same stories, and the person who is asked for as the aspect: `story | Mary`."""
+    train, test = (list(_stories(f"babi/en-10k/qa1_single-supporting-fact_{part}.txt")) for part in ("train", "test"))
+    return texts(folder, *(map(_about, part) for part in (drawn(train, 3000), test)))
+
+
+def _about(story: Example) -> Example:
+    *told, question = story.input.splitlines()
+    return Example(f"{' '.join(told)} | {question.removeprefix('Where is ').rstrip('?')}", story.target)
+
+
 def _stories(name: str) -> Iterator[Example]:
     told: list[str] = []
     for line in _lines(name):

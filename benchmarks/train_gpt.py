@@ -182,7 +182,7 @@ def build(shape: Shape, names: Sequence[str]) -> dict[str, Callable[[], object]]
 
 def main() -> None:
     """Every case with every peer that is there."""
-    options = arguments(__doc__.splitlines()[0] if __doc__ else "")
+    options = arguments(__doc__.splitlines()[0] if __doc__ else "", cases=True)
     report, rounds = Report(), 2 if options.quick else 7
     peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
     for name in PEERS.keys() - set(peers):
@@ -190,6 +190,8 @@ def main() -> None:
     if options.quick:
         peers.remove("compiled")
     for case, shape in CASES.items():
+        if not case.startswith(options.only):
+            continue
         times = apart(functools.partial(build, shape), peers, ("ours",), rounds, options.threads)
         for name, taken in times.items():
             middle = statistics.median(taken)

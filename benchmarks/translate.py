@@ -202,13 +202,15 @@ def work(size: str, sources: list[list[int]], beam: int) -> float:
 
 def main() -> None:
     """Greedy and beam 5, each in float32 and with 8-bit weights."""
-    options = arguments(__doc__.splitlines()[0] if __doc__ else "")
+    options = arguments(__doc__.splitlines()[0] if __doc__ else "", cases=True)
     report, rounds, count = Report(), 1 if options.quick else 3, BATCH if options.quick else 4 * BATCH
     peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
     for name in PEERS.keys() - set(peers):
         print(f"{name} is left out: {PEERS[name]} is not installed")
     for size, beam in itertools.product(SIZES, (1, 5)):
         case = f"{size} greedy" if beam == 1 else f"{size} beam {beam}"
+        if not case.startswith(options.only):
+            continue
         made = functools.partial(build, size, count, beam, options.threads)
         times = apart(made, peers, ("ours", "ours int8"), rounds, options.threads)
         plain = [name for name in times if not name.endswith("int8")]

@@ -89,6 +89,20 @@ def fashion_mnist(directory: Path, learned: int = 40, tests: int = 20) -> None:
         (folder / f"{prefix}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(head + labels.tobytes()))
 
 
+def word_crops(folder: Path, count: int = 16) -> Path:
+    """Pictures of words of different widths, and the CSV file that lists them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    dice, rows = np.random.default_rng(2), ["path,text"]
+    for number in range(count):
+        text = ("No", "exit", "24h")[number % 3]
+        pixels = dice.integers(0, 90, (10 + number % 4, 9 * len(text)), dtype=np.uint8)
+        pixels[3:7, :: 2 + number % 3] += 150
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+        rows.append(f"{number}.png,{text}")
+    (folder / "words.csv").write_text("\n".join(rows) + "\n")
+    return folder / "words.csv"
+
+
 def photos(folder: Path, each: int = 8, size: tuple[int, int] = (20, 14)) -> None:
     """Pictures of one's own in folders named by their labels, mostly red or mostly blue."""
     dice = np.random.default_rng(1)

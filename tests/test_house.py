@@ -60,7 +60,8 @@ ACROSS = {
     "": {"house", "readme", "saccade", "second_device", "task_texts"},
     "attention": {"lecture"},
     "cli": {
-        "awkward_inputs", "bags", "fuzz", "graphs", "images", "labels", "mistakes", "processes", "sets", "unknown_labels",
+        "awkward_inputs", "bags", "fuzz", "graphs", "images", "labels", "mistakes", "processes", "questions_asked", "sets",
+        "unknown_labels",
     },
     "defects": {"defects"},
     "estimators": {"documented"},
@@ -68,7 +69,8 @@ ACROSS = {
     "layers": {"devices"},
     "search": {"looks", "prompts", "reordering", "search", "stream"},
     "systems": {
-        "agreement", "contract", "device_law", "dropout", "export", "labelers", "sets", "systems", "tasks", "text_systems",
+        "agreement", "contract", "device_law", "dropout", "export", "labelers", "questions", "sets", "systems", "tasks",
+        "text_systems",
     },
     "training": {"failed_validations", "faults", "resume", "stored_data"},
     "training/checkpoints": {"disk", "kills"},

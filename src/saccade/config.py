@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import TypeAdapter, ValidationError
 
 from saccade import inputs
@@ -25,6 +25,7 @@ Count = Annotated[int, Ge(0)]
 Rate = Annotated[float, Gt(0), Lt(float("inf"))]
 Amount = Annotated[float, Ge(0), Lt(float("inf"))]
 Share = Annotated[float, Ge(0), Lt(1)]
+Portion = Annotated[float, Gt(0), Le(1)]
 
 KINDS = {bool: "true | false", int: "whole number", float: "number", str: "text"}
 

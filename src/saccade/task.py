@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from saccade import processes, readers, systems, writers
-from saccade.data.batches import BatchSource, Integers, PlannedBatches, Reordered, cut
+from saccade.data.batches import BatchSource, Integers, PlannedBatches, Reordered, cut, in_epoch
 from saccade.data.examples import Example, Splits, groups_of, inputs_of
 from saccade.data.tensors import Batch
 from saccade.errors import DataError, InputError, UsageError
@@ -26,6 +26,7 @@ from saccade.writers.text_stream import TextStream
 from saccade.writers.writer import Options, Prediction, Writer
 
 WINDOW = 2000  # inputs that are sorted by length and read together
+STEPS = ("hop", "glimpse")  # axes of what a system does one after the other, whose places are called so, from 1 on
 WHOLE = 1 << 15  # examples up to which all are evaluated together, and everything is kept of their predictions
 
 Tick = Callable[[int], None]
@@ -83,6 +84,10 @@ class Corpus:
     def batch(self, indices: Any) -> Batch:
         """The batch of these examples."""
         return Batch(self.inputs.batch(indices), None if self.targets is None else self.targets.batch(indices))
+
+    def in_epoch(self, seed: int, epoch: int) -> "Corpus":
+        """The same as this epoch of training sees it."""
+        return replace(self, inputs=in_epoch(self.inputs, seed, epoch))
 
 
 @dataclass(frozen=True)
@@ -354,6 +359,8 @@ def _fitted(look: Look, axes: dict[str, Axis]) -> Look:
         axes.setdefault(look.queries, Axis(look.queries, [str(number) for number in range(1, len(look.places) + 1)]))
     if look.places is not None or look.edges is not None:
         return look
+    if look.queries in STEPS:
+        axes.setdefault(look.queries, Axis(look.queries, [f"{look.queries} {n + 1}" for n in range(look.weights.shape[1])]))
     for name, size in ((look.queries, look.weights.shape[1]), (look.keys, look.weights.shape[2])):
         axes.setdefault(name, Axis(name.split()[-1], [str(number) for number in range(size)]))
     queries, keys = len(axes[look.queries].labels), len(axes[look.keys].labels)

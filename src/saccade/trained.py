@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import saccade
 from saccade import config, data, systems
 from saccade.attention.through_layers import METHODS
-from saccade.data.examples import PARTS, Example, Splits, files_of
+from saccade.data.examples import PARTS, Example, Pair, Splits, files_of
 from saccade.data.formats import running_text, text_files
 from saccade.data.formats.python_data import examples_of, kept
 from saccade.data.formats.tables import Table, held_table
@@ -225,7 +225,8 @@ class TrainedModel:
         if _is_table(inputs) and getattr(inputs, "ndim", 2) == 2:
             rows = self.listed(held_table(inputs, "the table"))
             return (False, [inputs]) if rows is None else (True, list(rows))
-        if isinstance(inputs, str | bytes | Path | Mapping) or not isinstance(inputs, Iterable) or _is_array(inputs):
+        one = (str, bytes, Path, Mapping, *((tuple,) if self.task.reader.TUPLE else ()))
+        if isinstance(inputs, one) or not isinstance(inputs, Iterable) or _is_array(inputs):
             return False, [inputs]
         return True, list(inputs)
 
@@ -263,6 +264,8 @@ class TrainedModel:
         own = self.run.settings.writer
         known = own if isinstance(own, vector.Config) else vector.Config()
         normalized = known.normalized if normalized is None else normalized
+        if pool not in (None, *vector.POOLS):
+            raise UnknownName("pool", str(pool), vector.POOLS)
         made = replace(known, pool=pool or known.pool, normalized=normalized)
         task = Task(self.task.reader, vector.Writer(made))
         rows = task.predict(self.module, inputs, Options(), lambda: self.splits)
@@ -352,14 +355,14 @@ class TrainedModel:
         if not hasattr(module, "read"):
             module = data.dataset(self.kinds.own)
             how = module.Config()
+        texts = isinstance(how, text_files.Config) and module.INPUT in (str, Pair)
         if isinstance(source, str | Path):
-            texts = isinstance(how, text_files.Config)
             examples: Sequence[Example] = text_files.others_of(source, how) if texts else module.read(str(source), how)
             return examples
         rows = source if _is_table(source) or not isinstance(source, Iterable) else list(source)
         if isinstance(rows, list) and all(isinstance(one, Example) for one in rows):
             return rows
-        if isinstance(how, text_files.Config):
+        if texts:
             return text_files.others_of(rows, how)
         if isinstance(how, running_text.Config):
             return examples_of(rows, how)

@@ -210,6 +210,14 @@ def test_runs_of_other_data_are_compared_with_a_note(place: Path, capsys: pytest
     assert here("compare run copied --samples 10", capsys).err == ""  # another name, the same examples
 
 
+def test_runs_are_compared_on_other_data(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.tsv").write_text("".join(f"{line}\n" for line in EXAMPLES.splitlines()[:7]))
+    answer = here("compare run run --data other.tsv --samples 10", capsys)
+    assert answer.out.splitlines()[0].endswith("on 7 examples of other.tsv; exact McNemar test, 10 samples")
+    told = json.loads(here("compare run run --data other.tsv --samples 10 --json", capsys).out)
+    assert (told["split"], told["examples"]) == ("other.tsv", 7)
+
+
 def test_equal_runs_do_not_differ(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(here("compare run run --samples 10 --json", capsys).out)["runs"]
     assert list(told) == ["run (1)", "run (2)"]

@@ -51,6 +51,8 @@ def test_there_must_be_something_to_fill_in_and_a_model_that_can(
     assert "expected a text with [MASK] where a token is to be filled in, got 'red fox'; write it there" in told.err
     told = here(["fill", "run", "red [MASK]"], capsys)
     assert "run: expected a model that fills in tokens, got one for another task; use saccade predict" in told.err
+    told = here(["generate", str(encoder.run.path), "--prompt", "red"], capsys)
+    assert told.err.endswith("expected a run that writes text, got bert; use saccade fill\n")
     told = here(["embed", "run", "good.tsv"], capsys)
     assert "run: expected an encoder such as bert, got bahdanau; it makes no vectors" in told.err
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..exchange import gpt_models, models
+from ..exchange import encoder_models, gpt_models, models
 from .commands import here
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only compared with
@@ -89,3 +89,16 @@ def test_a_language_model_goes_in_and_out(
     assert written == written[:1] * 3
     refused = here("import out --out other --unsafe-bin", capsys)
     assert (refused.code, "expected pytorch_model.bin, got none; leave --unsafe-bin out" in refused.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("task", "told"), [("masked", "fill run TEXT"), ("label", "predict run FILE"), ("vector", "embed run FILE")]
+)
+def test_an_imported_encoder_says_what_it_can_do(
+    task: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
+    monkeypatch.chdir(tmp_path)
+    encoder_models.published("bert", Path("small"), task)
+    answer = here("import small --out run", capsys)
+    assert (answer.code, answer.out.splitlines()[1]) == (0, f"next: saccade {told}"), answer.err

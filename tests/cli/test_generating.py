@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from saccade.exchange.opening import load as load_run
+from saccade.kernels.runtime import kernels_on
+from saccade.layers.linear import at_rest
 from saccade.trained import TrainedModel
 
 from .commands import apart, here
@@ -213,3 +215,18 @@ def test_pieces_are_there_before_the_end_and_ctrl_c_stops_them(plays: Path) -> N
         rest, messages = process.communicate(timeout=60)
     assert (process.returncode, messages) == (130, b"saccade: interrupted\n")
     assert rest.endswith(b"\n")
+
+
+@pytest.mark.skipif(not kernels_on(), reason="kernels are off")
+def test_texts_of_rounded_weights(plays: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = load_run(plays)
+    for precision in ("int8", "int4"):
+        with at_rest(precision):  # type: ignore[arg-type]
+            wanted = "".join(model.stream("to be"))
+        answer = here(f"generate {plays} --prompt be --precision {precision}", capsys)
+        assert answer.code == 0, answer.err
+        assert (
+            here(["generate", str(plays), "--prompt", "to be", "--precision", precision], capsys).out == f"to be{wanted}\n"
+        )
+    wrong = here(f"generate {plays} --prompt be --precision half", capsys)
+    assert (wrong.code, wrong.out, wrong.err.count("\n")) == (2, "", 1)

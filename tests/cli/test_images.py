@@ -73,6 +73,26 @@ def test_the_plain_network_looks_nowhere(
     assert "se_resnet, as this run is configured, has no attention to show" in answer.err
 
 
+def test_a_place_of_the_picture_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    photos(tmp_path / "photos", each=10)
+    words = f"data.train=photos data.size=12 model.excitation=none model.self_attention=1 {SMALL} train.steps=2"
+    assert here(f"train se_resnet {words}", capsys).code == 0
+    shown = here("look runs/se_resnet train#1 --pixel 3,4 --no-color --out places.svg", capsys)
+    assert shown.code == 0, shown.err
+    assert "from the place 3, 4" in Path("places.svg").read_text(encoding="utf-8")
+    assert "from the place 3, 3" in here("look runs/se_resnet train#1 --no-color", capsys).out  # the middle of 6 × 6
+    for wrong, told in (
+        ("3", "--pixel: expected a row and a column such as 3,4, got '3'"),
+        ("6,0", "from 0,0 to 5,5, got 6,0"),
+    ):
+        answer = here(f"look runs/se_resnet train#1 --pixel {wrong}", capsys)
+        assert (answer.code, answer.err.count("\n")) == (2, 1)
+        assert told in answer.err
+
+
 def test_a_system_that_reads_texts_is_told_the_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = here(f"train se_resnet data.name=sentences --out {tmp_path / 'x'}", capsys)
     assert answer.code == 2

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from saccade.exchange.opening import load
+from saccade.kernels.runtime import kernels_on
 
 from ..exchange import gpt_models
 from .commands import here
@@ -27,3 +28,25 @@ def test_a_text_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     ):
         answer = here(words, capsys)
         assert (answer.code, answer.out, told in answer.err) == (code, "", True), answer.err
+
+
+@pytest.mark.skipif(not kernels_on(), reason="kernels are off")
+def test_what_rounded_weights_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gpt_models.run(Path("run"))
+    Path("my.txt").write_text(gpt_models.TEXT * 4, encoding="utf-8")
+    plain = json.loads(here("perplexity run my.txt --json", capsys).out)
+    for precision in ("int8", "int4"):
+        row = json.loads(here(f"perplexity run my.txt --precision {precision} --json", capsys).out)
+        rounded = row.pop(precision)
+        assert row == plain
+        assert rounded["tokens"] == plain["tokens"]
+        assert 0 < abs(rounded["loss"] - plain["loss"]) < 0.5
+        cost = rounded["perplexity"] - plain["perplexity"]
+        last = here(f"perplexity run my.txt --precision {precision}", capsys).out.splitlines()[-1]
+        share = f"{cost:+.3f} ({cost / plain['perplexity']:+.2%})"
+        assert last == f"{precision}        {rounded['perplexity']:.3f} per token, which is {share}"
+    wrong = here("perplexity run my.txt --precision int9", capsys)
+    assert (wrong.code, wrong.out, wrong.err) == (2, "", "saccade: unknown --precision 'int9'; did you mean 'int8'?\n")

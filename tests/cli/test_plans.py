@@ -33,6 +33,18 @@ def test_models(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[-1]["parameters"] == 8_317_040_640
 
 
+def test_what_is_documented_can_be_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    """All but what is measured, for which there may be no data."""
+    page = (Path(__file__).parents[2] / "docs" / "planning.md").read_text(encoding="utf-8")
+    typed = [line.partition("#")[0].split() for line in page.splitlines() if line.startswith("saccade plan ")]
+    found = [words for words in typed if "--devices" in words or words[2].startswith("megatron")]
+    assert len(found) >= 4
+    for words in found:
+        answer = here(words[1:], capsys)
+        assert (answer.code, answer.err) == (0, ""), words
+        assert "\n  layout " in answer.out
+
+
 def test_a_published_training(capsys: pytest.CaptureFixture[str]) -> None:
     told = here(MEGATRON, capsys).out
     for line in (
@@ -126,7 +138,9 @@ def test_a_recipe_is_measured_as_it_would_be_fitted(
 ) -> None:
     monkeypatch.setattr(trial_steps, "SECONDS", 0.0)
     words = "data.train=good.tsv data.valid=good.tsv train.epochs=2 train.batch_size=8 train.threads=1 --json"
-    facts = json.loads(here(f"plan transformer {words}", capsys).out)
+    answer = here(f"plan transformer {words}", capsys)
+    assert answer.code == 0, answer.err
+    facts = json.loads(answer.out)
     assert facts["total_seconds"] == pytest.approx(facts["steps"] * facts["step_seconds"])
     assert facts["steps"] == 2 * 56 / 8
     assert not (place / "runs").exists()

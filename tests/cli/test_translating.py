@@ -174,27 +174,30 @@ def test_who_looks_nowhere_says_so_before_it_works(
 
 
 def test_weights_of_8_bits(many: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    told = here("evaluate many --int8", capsys)
+    told = here("evaluate many --precision int8", capsys)
     assert told.code == 0, told.err
-    assert "8-bit weights cost" in told.out
-    scores = json.loads(here("evaluate many --int8 --json", capsys).out)["scores"]
+    assert "weights of int8 cost" in told.out
+    scores = json.loads(here("evaluate many --precision int8 --json", capsys).out)["scores"]
     assert scores["int8"]["loss"] == pytest.approx(scores["all"]["loss"], abs=0.05)
     assert scores["int8"]["loss"] != scores["all"]["loss"]
     cost = scores["all"]["bleu"] - scores["int8"]["bleu"]
-    assert f"8-bit weights cost {cost:.2f} BLEU" in told.out
+    assert f"weights of int8 cost {cost:.2f} BLEU" in told.out
     Path("in.txt").write_text("ax\nby\n")
-    lines = [here(f"translate many in.txt --to de --json {option}", capsys).out.splitlines() for option in ("", "--int8")]
+    lines = [
+        here(f"translate many in.txt --to de --json {option}", capsys).out.splitlines()
+        for option in ("", "--precision int8")
+    ]
     assert len(lines[0]) == len(lines[1]) == 2
     plain, rounded = ([json.loads(line)[0]["log_prob"] for line in rows] for rows in lines)
     assert plain != rounded
     assert rounded == pytest.approx(plain, abs=0.2)
     monkeypatch.setenv("SACCADE_KERNELS", "off")
-    off = here("translate many in.txt --int8", capsys)
+    off = here("translate many in.txt --precision int8", capsys)
     assert (off.code, off.err.count("\n")) == (2, 1)
 
 
 def test_not_every_system_has_weights_of_8_bits(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = here("evaluate run --int8", capsys)
+    wrong = here("evaluate run --precision int8", capsys)
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     assert "transformer" in wrong.err
 

@@ -159,14 +159,14 @@ def test_scores_are_printed_as_a_table(
     assert json.loads(here("evaluate run --json", capsys).out)["scores"] == scores
 
 
-def test_what_8_bits_cost_is_what_is_lost(
+def test_what_rounded_weights_cost_is_what_is_lost(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = iter([{"examples": 4, "exact_match": 0.75, "loss": 1.0}, {"examples": 4, "exact_match": 0.5, "loss": 2.0}])
     monkeypatch.setattr(text.Writer, "score", lambda *given: {"all": next(rows)})
-    monkeypatch.setattr(verbs, "resting", lambda model, int8: contextlib.nullcontext())
-    shown = here("evaluate run --int8", capsys).out
-    assert "8-bit weights cost 25.00 exact match" in shown
+    monkeypatch.setattr(verbs, "resting", lambda model, precision: contextlib.nullcontext())
+    shown = here("evaluate run --precision int8", capsys).out
+    assert "weights of int8 cost 25.00 exact match" in shown
     assert [line.split()[:2] for line in shown.splitlines()[2:4]] == [["all", "4"], ["int8", "4"]]
 
 

@@ -2,7 +2,9 @@
 
 import hashlib
 
-from saccade.data.draws import Draws
+import numpy as np
+
+from saccade.data.draws import Draws, drawn_at
 
 
 def test_numbers_are_drawn_the_same_way_every_time() -> None:
@@ -16,3 +18,17 @@ def test_numbers_are_drawn_the_same_way_every_time() -> None:
     assert sorted(Draws(0).order(9).tolist()) == list(range(9))
     # What was drawn in one version is drawn in all: runs made before would not resume otherwise.
     assert hashlib.sha256(Draws(0, 1).uniform(100).tobytes()).hexdigest()[:8] == "59a329e1"
+
+
+def test_numbers_of_a_place_do_not_depend_on_the_others() -> None:
+    places = np.arange(5000)
+    drawn = drawn_at(places, 4, 7, 1)
+    assert np.array_equal(drawn_at(places[[9, 3, 4000]], 4, 7, 1), drawn[[9, 3, 4000]])
+    assert np.array_equal(drawn_at(places, 2, 7, 1), drawn[:, :2])
+    for other in (drawn_at(places, 4, 8, 1), drawn_at(places, 4, 7, 2)):
+        assert not np.isin(other, drawn).any()
+    assert 0 <= drawn.min() < drawn.max() < 1
+    assert np.abs(np.histogram(drawn, 10, (0, 1))[0] / drawn.size - 0.1).max() < 0.01
+    neighbors = np.concatenate((drawn[:-1], drawn[1:]), 1)
+    assert np.abs(np.corrcoef(neighbors.T) - np.eye(8)).max() < 0.06
+    assert hashlib.sha256(drawn_at(places, 4, 0, 0).tobytes()).hexdigest()[:8] == "3178c757"

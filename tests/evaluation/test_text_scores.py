@@ -1,14 +1,22 @@
-"""BLEU and chrF are sacreBLEU's own, and say how they were computed."""
+"""BLEU and chrF are sacreBLEU's own, and say how they were computed; character errors are jiwer's."""
 
 import os
 from collections.abc import Sequence
 from typing import get_args
 
+import jiwer
 import numpy as np
 import pytest
 import sacrebleu
 
-from saccade.evaluation.text_scores import Tokenize, paired_bootstrap, signatures, translation_scores
+from saccade.evaluation.text_scores import (
+    Tokenize,
+    character_error_rate,
+    edits,
+    paired_bootstrap,
+    signatures,
+    translation_scores,
+)
 
 HYPOTHESES = [
     "Two young men are outside, near many bushes.",
@@ -22,11 +30,12 @@ REFERENCES = [
     "The dog does not run; it sleeps.",
     "A little girl climbs into a wooden playhouse.",
 ]
+EACH = [[one] for one in REFERENCES]
 
 
 @pytest.mark.parametrize("tokenize", ["13a", "none", "intl", "char"])
 def test_scores_are_those_of_sacrebleu(tokenize: Tokenize) -> None:
-    found = translation_scores(HYPOTHESES, REFERENCES, tokenize)
+    found = translation_scores(HYPOTHESES, EACH, tokenize)
     assert found == {
         "bleu": sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], tokenize=tokenize, force=True).score,
         "chrf": sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score,
@@ -37,23 +46,23 @@ def test_scores_are_those_of_sacrebleu(tokenize: Tokenize) -> None:
 
 def test_tokenizing_makes_a_difference() -> None:
     kinds: tuple[Tokenize, ...] = ("13a", "none", "char")
-    assert len({translation_scores(HYPOTHESES, REFERENCES, tokenize)["bleu"] for tokenize in kinds}) == 3
+    assert len({translation_scores(HYPOTHESES, EACH, tokenize)["bleu"] for tokenize in kinds}) == 3
 
 
 @pytest.mark.parametrize("tokenize", get_args(Tokenize))
 def test_a_perfect_match_is_a_hundred(tokenize: Tokenize) -> None:
-    found = translation_scores(REFERENCES, REFERENCES, tokenize)
+    found = translation_scores(REFERENCES, EACH, tokenize)
     assert found == {"bleu": pytest.approx(100), "chrf": pytest.approx(100)}
 
 
 def test_nothing_in_common_is_nothing() -> None:
-    assert translation_scores(["x y z u v"], ["a b c d e"], "none") == {"bleu": 0.0, "chrf": 0.0}
+    assert translation_scores(["x y z u v"], [["a b c d e"]], "none") == {"bleu": 0.0, "chrf": 0.0}
 
 
 def test_runs_of_words_that_never_match_are_smoothed() -> None:
     """Exponentially (Chen and Cherry 2014, as in mteval): where no run of four words matches, BLEU is small and not 0."""
     hypotheses, references = ["a b c x"], ["a b c y"]
-    assert translation_scores(hypotheses, references, "none")["bleu"] == pytest.approx(
+    assert translation_scores(hypotheses, [[one] for one in references], "none")["bleu"] == pytest.approx(
         100 * (3 / 4 * 2 / 3 * 1 / 2 * 1 / 2) ** 0.25
     )
 
@@ -69,16 +78,16 @@ def test_signatures_tell_how(tokenize: Tokenize) -> None:
 
 
 def test_asking_for_signatures_changes_no_score() -> None:
-    before = translation_scores(HYPOTHESES, REFERENCES, "13a")
+    before = translation_scores(HYPOTHESES, EACH, "13a")
     signatures("13a")
-    assert translation_scores(HYPOTHESES, REFERENCES, "13a") == before
+    assert translation_scores(HYPOTHESES, EACH, "13a") == before
 
 
 def test_text_that_is_tokenized_already_is_counted_as_it_stands() -> None:
     """A hyphenated word is one token as it stands, and three where punctuation is cut off."""
     hypotheses, references = ["a well-known man sleeps here"], ["a well - known man sleeps here"]
-    assert translation_scores(hypotheses, references, "none")["bleu"] < 50
-    assert translation_scores(["a man , who sleeps"], ["a man, who sleeps"], "13a")["bleu"] == pytest.approx(100)
+    assert translation_scores(hypotheses, [[one] for one in references], "none")["bleu"] < 50
+    assert translation_scores(["a man , who sleeps"], [["a man, who sleeps"]], "13a")["bleu"] == pytest.approx(100)
     assert translation_scores(["a man , who sleeps"], ["a man, who sleeps"], "none")["bleu"] < 50
 
 
@@ -102,7 +111,7 @@ def test_intervals_and_chances_are_those_of_resampled_texts(tokenize: Tokenize, 
     assert list(found) == ["first", "second"]
     scores = {name: resampled(texts, tokenize, samples) for name, texts in (("first", first), ("second", HYPOTHESES))}
     for name, texts in (("first", first), ("second", HYPOTHESES)):
-        assert found[name]["score"] == pytest.approx(translation_scores(texts, REFERENCES, tokenize)["bleu"])
+        assert found[name]["score"] == pytest.approx(translation_scores(texts, EACH, tokenize)["bleu"])
         assert found[name]["mean"] == pytest.approx(scores[name].mean(), rel=1e-4)
         ordered = np.sort(scores[name])
         assert found[name]["interval"] == pytest.approx((ordered[-1 - samples // 40] - ordered[samples // 40]) / 2, rel=1e-4)
@@ -121,3 +130,17 @@ def test_no_difference_at_all_is_certainly_chance(monkeypatch: pytest.MonkeyPatc
     assert {**found["one"], "difference": 0.0, "p": 1.0} == found["two"]
     assert found == paired_bootstrap(texts, REFERENCES, "13a", 40)
     assert "SACREBLEU_SEED" not in os.environ
+
+
+def test_character_errors_are_those_of_jiwer() -> None:
+    dice = np.random.default_rng(0)
+    texts, references = (
+        ["".join(dice.choice([*"abc1 "], size)).strip() or "a" for size in dice.integers(1, 12, 200)] for _ in range(2)
+    )
+    assert character_error_rate(texts, references) == pytest.approx(jiwer.cer(references, texts), rel=1e-12)
+    assert character_error_rate(references, references) == 0
+    assert character_error_rate(["", "abc"], ["ab", ""]) == 2.5
+
+
+def test_edits_are_the_fewest() -> None:
+    assert [edits(*pair) for pair in (("kitten", "sitting"), ("", "abc"), ("abc", ""), ("abcd", "bcda"))] == [3, 3, 3, 2]

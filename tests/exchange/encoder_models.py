@@ -1,6 +1,7 @@
 """Small encoders as transformers publishes them, with each of their heads, and runs of saccade's own."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +37,23 @@ HEADS = {
 SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
 
 
-def backend(family: str, *, lower: bool = True) -> Backend:
-    """A tokenizer as that of the family, learned from a text."""
+def backend(family: str, *, lower: bool = True, learned: Sequence[str] = ()) -> Backend:
+    """A tokenizer as that of the family, learned from a text, or from many."""
+    more = 600 if learned else 0
     special = list(SPECIAL[family].values())
     if family == "bert":
         made = Backend(models.WordPiece(unk_token="[UNK]"))
         made.normalizer = normalizers.BertNormalizer(lowercase=lower)
         made.pre_tokenizer, made.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece("##")
-        made.train_from_iterator([TEXT] * 2, trainers.WordPieceTrainer(vocab_size=90, special_tokens=special))
+        trainer = trainers.WordPieceTrainer(vocab_size=90 + more, special_tokens=special)
+        made.train_from_iterator(learned or [TEXT] * 2, trainer)
     else:
         made = Backend(models.BPE(unk_token=None))
         made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         order = ["<s>", "<pad>", "</s>", "<unk>"]
-        made.train_from_iterator(
-            [TEXT], trainers.BpeTrainer(vocab_size=320, special_tokens=order, initial_alphabet=alphabet)
-        )
+        trainer = trainers.BpeTrainer(vocab_size=320 + more, special_tokens=order, initial_alphabet=alphabet)
+        made.train_from_iterator(learned or [TEXT], trainer)
         made.add_special_tokens([AddedToken("<mask>", special=True, normalized=False, lstrip=True)])
     ids = {role: made.token_to_id(token) for role, token in SPECIAL[family].items()}
     cls, sep = SPECIAL[family]["cls"], SPECIAL[family]["sep"]
@@ -84,12 +86,20 @@ def write_tokenizer(family: str, made: Backend, path: Path, *, files: bool, lowe
 
 
 def published(
-    family: str, path: Path, task: str = "masked", *, files: bool = False, lower: bool = True, seed: int = 0, **over: Any
+    family: str,
+    path: Path,
+    task: str = "masked",
+    *,
+    files: bool = False,
+    lower: bool = True,
+    seed: int = 0,
+    learned: Sequence[str] = (),
+    **over: Any,
 ) -> Any:
     """A directory as transformers writes it; gives the model."""
     import transformers
 
-    made = backend(family, lower=lower)
+    made = backend(family, lower=lower, learned=learned)
     prefix, masked = CLASSES[family]
     positions = 32 if family == "bert" else 33 + (made.token_to_id("<pad>") or 0)
     table = {"vocab_size": made.get_vocab_size(), "max_position_embeddings": positions, **SIZES}

@@ -20,6 +20,7 @@ from saccade.writers import vector
 
 from . import encoder_models
 from .encoder_models import PAIRS, TEXTS, inputs_of, opened
+from .many_lines import many_lines
 
 transformers = pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only compared with
@@ -119,6 +120,15 @@ def test_vocab_txt_is_read_with_case_or_without(lower: bool, tmp_path: Path) -> 
     wanted = transformers.BertTokenizer.from_pretrained(tmp_path)
     for text in (*TEXTS, "TO BE, Or not", "unAFFable\tcats\u200b", "你好世界"):
         assert model.task.reader.tokenizer.encode(text) == wanted(text, add_special_tokens=False)["input_ids"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_ids_of_ten_thousand_lines_are_those_of_transformers(family: str, tmp_path: Path) -> None:
+    texts = many_lines()
+    encoder_models.published(family, tmp_path, files=True, learned=texts[::7])
+    ours, theirs = load(tmp_path).task.reader.tokenizer, transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert ours.encode_batch(texts) == theirs(texts, add_special_tokens=False)["input_ids"]
+    assert ours.vocabulary.size > 500
 
 
 @each

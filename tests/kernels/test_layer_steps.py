@@ -79,3 +79,15 @@ def test_nothing_to_read_adds_nothing_but_the_bias() -> None:
     changed = made.step(x, pools(4, 16), 0, places, kept, kept_places, counts)[0]
     assert not torch.equal(changed[:2], after[:2])
     assert torch.equal(changed[2:], after[2:])
+
+
+def test_places_behind_the_length_of_a_text_do_not_count() -> None:
+    made, x, known = table(16, 32, 2, laid_out), torch.randn(4, 16), pools(30, 16)
+    lengths = torch.tensor([3, 1, 6, 2])
+    places = torch.randint(0, 20, (4, 6)).int()
+    for n, length in enumerate(lengths.tolist()):
+        places[n, length - 1], places[n, length:] = 20 + n, 10**6
+    found = made.step(x, known, 20, places, lengths=lengths)[0]
+    for n, length in enumerate(lengths.tolist()):
+        alone = made.step(x[n : n + 1], known, 20 + n, places[n : n + 1, :length])[0]
+        assert torch.equal(found[n : n + 1], alone)

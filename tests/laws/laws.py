@@ -317,6 +317,7 @@ EXEMPTIONS = (
     Exemption(ORDERS, "the score reads positions", _positional),
     Exemption(ORDERS, "what is drawn depends on the order, its distribution does not (tested apart)", _draws),
     Exemption(ORDERS, "the factor reads positions", _has_factor),
+    Exemption(ORDERS, "the chain goes through the keys in their order", lambda each: NORMALIZERS[each.normalizer].ordered),
     Exemption(
         ("edges_are_a_rectangle",),
         "so coarse a rounding moves what is drawn",

@@ -77,18 +77,18 @@ def test_exemptions_are_listed_used_and_few() -> None:
 
 # The share of combinations that each law holds for, of the two scores above: half of them reads positions.
 HELD: dict[str, float] = {
-    "rows_are_distributions": 0.88,
+    "rows_are_distributions": 0.78,
     "closed_pairs_weigh_nothing": 1.0,
     "masked_is_masked": 1.0,
     "fused_is_explicit": 1.0,
-    "edges_are_a_rectangle": 0.92,
+    "edges_are_a_rectangle": 0.93,
     "chunked_is_whole": 1.0,
-    "order_of_keys_is_nothing": 0.34,
-    "self_attention_is_equivariant": 0.34,
+    "order_of_keys_is_nothing": 0.3,
+    "self_attention_is_equivariant": 0.3,
     "the_future_is_closed": 1.0,
-    "a_sample_is_alone": 0.68,
+    "a_sample_is_alone": 0.71,
     "padding_is_nothing": 0.23,
     "looking_changes_nothing": 1.0,
-    "gradient_is_the_derivative": 0.29,
+    "gradient_is_the_derivative": 0.3,
     "devices_agree": 1.0,
 }

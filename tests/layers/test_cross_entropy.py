@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -12,8 +13,10 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from saccade.errors import ShapeError
+from saccade.kernels.runtime import kernels_on
 from saccade.layers import cross_entropy
-from saccade.layers.cross_entropy import linear_cross_entropy
+from saccade.layers.cross_entropy import IGNORED, linear_cross_entropy
+from saccade.layers.linear import Linear, at_rest, logits
 
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor, float], Tensor]
 smoothings = st.sampled_from([0.0, 0.1, 0.5, 0.99])
@@ -177,3 +180,20 @@ def test_what_does_not_fit_is_refused_in_one_line(wrong: str) -> None:
     }[wrong]
     with pytest.raises(ShapeError, match=r"expected .*got"):
         cross_entropy._check(*parts)
+
+
+@pytest.mark.skipif(not kernels_on(), reason="kernels are off")
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_rounded_weights_at_rest_are_those_that_write(precision: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    output, hidden, target = Linear(24, 70), torch.randn(9, 24), torch.randint(0, 70, (9,))
+    target[4] = IGNORED
+    monkeypatch.setattr(cross_entropy, "BLOCK_NUMBERS", 280)  # blocks of four rows
+    with torch.no_grad(), at_rest(precision):
+        found = linear_cross_entropy(hidden, output.weight, output.bias, target, 0.1)
+        wanted = F.cross_entropy(logits(hidden, output), target, reduction="sum", label_smoothing=0.1, ignore_index=IGNORED)
+    torch.testing.assert_close(found, wanted)
+    with torch.no_grad():
+        assert not torch.equal(linear_cross_entropy(hidden, output.weight, output.bias, target, 0.1), found)
+    with at_rest(precision):
+        linear_cross_entropy(hidden, output.weight, output.bias, target, 0.1).backward()
+    assert output.weight.grad is not None

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from saccade.errors import UsageError
+from saccade.layers import skip_gram
 from saccade.planning import trial_steps
 from saccade.planning.architectures import forward_flops, total
 from saccade.planning.own_models import architecture_of
@@ -58,6 +59,16 @@ def test_gradients_that_are_added_up_are_so_many_batches(settings: Settings, mon
     twice = tried(replace(settings, train=replace(settings.train, accumulate=2)), None, print)
     assert twice.flops_per_step == 2 * once.flops_per_step
     assert twice.predictions_per_step == 2 * once.predictions_per_step
+
+
+def test_vectors_of_words_are_not_learned_for_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_steps, "SECONDS", 0.0)
+    monkeypatch.setattr(skip_gram, "learn", lambda *ignored: pytest.fail("vectors were learned"))
+    (tmp_path / "my.tsv").write_text("".join(f"red fox {n}\t{'ab'[n % 2]}\n" for n in range(40)))
+    words = ("task=label", f"data.train={tmp_path / 'my.tsv'}", "tokens.kind=word", *TRAIN[1:])
+    heard: list[str] = []
+    assert tried(resolve({"system": "bert"}, (*words, "reader.vectors=skip_gram")), None, heard.append).timed > 0
+    assert "reader.vectors=skip_gram: left out here; a training learns the vectors before its first step" in heard
 
 
 def test_what_has_no_room_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

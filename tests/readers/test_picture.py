@@ -1,6 +1,7 @@
 """Pictures: pixels around 0, given by path, number, array or as an image, and gates as a scene."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,16 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from transformers import ResNetConfig, ResNetModel
 
 from saccade import task as tasks
 from saccade.data.examples import Example, Picture, Splits
+from saccade.data.picture_sets import DrawnExamples, DrawnPictures
 from saccade.errors import DataError, InputError, UsageError
+from saccade.layers.backbones import resnet
 from saccade.readers.picture import FILE, PixelScale, Reader
 from saccade.task import Task
+from saccade.training.run import Run
 from tests import made_tasks
 from tests.made_tasks import nothing, options, predictions, scene, settings
 
@@ -185,3 +190,155 @@ def test_scores_are_also_given_by_group() -> None:
     assert set(scores["all"]) <= {"examples", *task.writer.metrics(task.writer.config)}
     assert scores["all"]["examples"] == 12
     assert scores["even"]["examples"] == 6
+
+
+CAPTIONS = "show_attend_tell"
+SMALL = ("model.channels=4", "model.num_stages=2", "model.embedding_size=5", "model.hidden_size=6")
+
+
+def published(place: Path) -> Path:
+    torch.manual_seed(3)
+    made = ResNetModel(ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic"))
+    made.save_pretrained(place)
+    return place
+
+
+def captioned(count: int) -> list[Example]:
+    """Two captions each."""
+    return [replace(one, target=text) for one in pictures(count) for text in ("a b", "b")]
+
+
+def test_a_frozen_backbone_reads_each_picture_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    words = (f"reader.backbone={published(tmp_path / 'resnet')}", *SMALL)
+    examples = captioned(40)
+    task = made_tasks.fitted(CAPTIONS, examples, *words)
+    read, network = [], task.reader.network.network
+    network.register_forward_hook(lambda _, given, out: read.append(len(given[0])))
+    column = task.reader.encode([one.input for one in examples])
+    assert sum(read) == 40
+    again = task.reader.encode([one.input for one in examples])
+    assert sum(read) == 40  # from the cache
+    features = column.batch([0, 1, 78, 79]).pixels
+    assert torch.equal(again.batch([0, 1, 78, 79]).pixels, features)
+    assert torch.equal(features[0], features[1])
+    assert not torch.equal(features[0], features[2])
+    shown = np.stack([one.input.pixels for one in (examples[0], examples[78])]) / 255
+    pixels = torch.from_numpy((shown - resnet.PIXELS[0]) / resnet.PIXELS[1]).float().permute(0, 3, 1, 2)
+    with torch.no_grad():
+        expected = ResNetModel.from_pretrained(tmp_path / "resnet")(pixels).last_hidden_state
+    torch.testing.assert_close(features[[0, 2]], expected, atol=1e-5, rtol=1e-5)
+    assert task.sizes() | {"target": None, "backbone": None} == {
+        "channels": 16, "height": 2, "width": 2, "target": None, "backbone": None
+    }  # fmt: skip
+    task.save(tmp_path)
+    other = Task.load(settings(CAPTIONS, *words), tmp_path)
+    torch.testing.assert_close(other.reader.encode([examples[0].input]).batch([0]).pixels, features[:1])
+    # The run needs the directory no more, and the model has nothing of the network.
+    made = made_tasks.model(CAPTIONS, other, *words)
+    assert made.grid == (2, 2)
+    assert not any("network" in name for name in made.state_dict())
+    assert all(one[0].text for one in predictions(other, made, [examples[0].input.pixels]))
+
+
+def test_a_backbone_that_is_trained_on_begins_with_what_is_published(tmp_path: Path) -> None:
+    words = (f"reader.backbone={published(tmp_path / 'resnet')}", "reader.frozen=false", *SMALL)
+    examples = captioned(6)
+    task = made_tasks.fitted(CAPTIONS, examples, *words)
+    made = made_tasks.model(CAPTIONS, task, *words)
+    corpus = task.corpus(examples)
+    task.prepare(made, Splits(examples, [], []), corpus, print)
+    with torch.no_grad():
+        expected = ResNetModel.from_pretrained(tmp_path / "resnet")(corpus.batch([0]).input.pixels).last_hidden_state
+        found = made.eval().grid_reader(corpus.batch([0]).input.pixels)
+    torch.testing.assert_close(found, expected.flatten(2).transpose(1, 2), atol=1e-5, rtol=1e-5)
+    before = {name: value.clone() for name, value in made.grid_reader.state_dict().items()}
+    made.train()(corpus.batch(range(6))).loss.backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in made.grid_reader.parameters())
+    assert all(torch.equal(value, before[name]) for name, value in made.grid_reader.state_dict().items())  # statistics
+    task.save(tmp_path)
+    other = made_tasks.model(CAPTIONS, Task.load(settings(CAPTIONS, *words), tmp_path), *words, seed=2)
+    other.load_state_dict(made.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["reader.frozen=false"], "name a backbone"),
+        (["reader.backbone=x", "reader.flip=0.5"], "reads each picture once"),
+    ],
+)
+def test_settings_without_effect_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        settings(CAPTIONS, *words)
+
+
+def test_a_directory_without_a_network_is_told_in_a_line(tmp_path: Path) -> None:
+    words = (f"reader.backbone={tmp_path}", *SMALL)
+    for content, message in (
+        (None, "no such file; name a directory with a ResNet or ViT"),
+        ("{", "cannot be read as JSON"),
+        ('{"model_type": "bert"}', "expected model_type resnet or vit, got 'bert'"),
+        ('{"model_type": "resnet"}', "sizes of a ResNet"),
+    ):
+        if content is not None:
+            (tmp_path / "config.json").write_text(content)
+        with pytest.raises(DataError, match=message):
+            made_tasks.fitted(CAPTIONS, captioned(2), *words)
+    published(tmp_path)
+    with pytest.raises(DataError, match="pictures that are in color, got gray"):
+        made_tasks.fitted(CAPTIONS, [replace(one, target="a") for one in pictures(3, colors=False)], *words)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"depths": [1, 2]}))
+    with pytest.raises(DataError, match=r"expected encoder.stages.1.layers.1.*and 11 more as its config says"):
+        made_tasks.fitted(CAPTIONS, captioned(2), *words)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(DataError, match="save the model with save_pretrained"):
+        made_tasks.fitted(CAPTIONS, captioned(2), *words)
+
+
+def test_a_system_with_a_network_of_its_own_has_no_backbone(tmp_path: Path) -> None:
+    words = (f"reader.backbone={published(tmp_path / 'resnet')}", *SIZES)
+    task = made_tasks.fitted(SYSTEM, pictures(6), *words)
+    with pytest.raises(UsageError, match=r"reader.backbone: se_resnet reads pictures by a network of its own"):
+        Run(tmp_path / "run", settings(SYSTEM, *words)).new_model(task)
+
+
+def test_training_pictures_change_from_epoch_to_epoch_and_no_others() -> None:
+    task = made_tasks.fitted(SYSTEM, pictures(6), "reader.flip=0.5", "reader.crop=0.3", "reader.color=0.2", *SIZES)
+    corpus = task.corpus(pictures(6))
+    plain = corpus.batch(range(6)).input.pixels
+
+    def epoch(number: int, rows: Any = range(6), seed: int = 0) -> Any:
+        return corpus.in_epoch(seed, number).batch(rows).input.pixels
+
+    assert torch.equal(epoch(1), epoch(1))
+    assert torch.equal(epoch(1, [4, 2]), epoch(1)[[4, 2]])  # of the example, whatever its place in a batch
+    assert not torch.equal(epoch(1), epoch(2))
+    assert not torch.equal(epoch(1), epoch(1, seed=1))
+    assert not torch.equal(epoch(1), plain)
+    assert torch.equal(corpus.batch(range(6)).input.pixels, plain)
+    batches = corpus.batches(settings(SYSTEM, *SIZES, "train.batch_size=6").train)
+    first = batches.next().input.pixels
+    assert {tuple(one.flatten().tolist()) for one in first} == {tuple(one.flatten().tolist()) for one in epoch(0)}
+
+
+def test_drawn_pictures_are_drawn_batch_by_batch() -> None:
+    asked: list[list[int]] = []
+    known = np.random.default_rng(0).integers(0, 256, (40, 9, 12), dtype=np.uint8)
+
+    def draw(numbers: np.ndarray) -> np.ndarray:
+        asked.append(numbers.tolist())
+        return np.asarray(known[numbers])
+
+    splits = Splits(DrawnExamples(DrawnPictures(draw, np.arange(40)), list("ab") * 20), [], [])
+    reader = Reader.fit({}, None, splits, [])
+    plain = Reader.fit({}, None, Splits([Example(Picture(one), "a") for one in known], [], []), [])
+    assert reader.scale == plain.scale
+    assert not list(reader.flaws(splits.train))
+    asked.clear()
+    column = reader.encode(splits.train.inputs)  # type: ignore[attr-defined]
+    assert (len(column.lengths), asked) == (40, [])
+    batch = column.batch([7, 3])
+    assert asked == [[7, 3]]
+    assert torch.equal(batch.pixels, plain.encode([Picture(known[7]), Picture(known[3])]).batch([0, 1]).pixels)

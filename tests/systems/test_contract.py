@@ -20,6 +20,7 @@ from saccade.data.tensors import (
     DocumentInput,
     FactsInput,
     MaskedTarget,
+    PictureQuestionInput,
     PiecesInput,
     TextInput,
     TextTarget,
@@ -41,12 +42,14 @@ UNREACHED: dict[str, tuple[set[str], str]] = {
 }
 # Systems whose rows of weights do not sum to 1, and why.
 LESS: dict[str, str] = {
+    "lstmn": "the first word has nothing before it",
     "se_resnet": "each channel has a gate of its own",
     "set_expansion": "a picture shows the first of all words",
+    "ask_attend_answer": "the weights of the first hop are shared out among the words",
 }
-PADDED = ("text", "words", "aspect", "document", "pieces", "story", "facts")  # readers that pad their inputs
+PADDED = ("text", "words", "aspect", "document", "pieces", "picture_question", "story", "facts")  # which pad their inputs
 # Writers whose scores have a loss that only `forward` computes: of given texts, and of a margin.
-OWN_LOSS = ("text", "continuation", "item", "masked", "permuted")
+OWN_LOSS = ("text", "caption", "continuation", "item", "masked", "permuted")
 # Systems that read no more than they are made for, and why.
 FULL = {"gpt2": "no window of text is longer than its context"}
 # Systems that write labels, but of one pass, and why.
@@ -175,6 +178,8 @@ def dirty(batch: Batch, garbage: int, more: int) -> Batch:
 
 
 def _dirty(part: Any, garbage: int, more: int) -> Any:
+    if isinstance(part, PictureQuestionInput):
+        return replace(part, question=_dirty(part.question, garbage, more))
     if not isinstance(part, TextInput | DocumentInput | TextTarget):
         return part
     changed: dict[str, Any] = {"tokens": _filled(part.tokens, part.lengths, garbage, more)}
@@ -192,7 +197,8 @@ def _dirty(part: Any, garbage: int, more: int) -> Any:
 
 def _rectangles(one: Batch, other: Batch) -> list[tuple[Any, Any]]:
     """Inputs and targets of both that have tokens."""
-    pairs = (one.input, other.input), (one.target, other.target)
+    inputs = [getattr(batch.input, "question", batch.input) for batch in (one, other)]
+    pairs = (inputs[0], inputs[1]), (one.target, other.target)
     return [pair for pair in pairs if hasattr(pair[0], "tokens")]
 
 

@@ -30,7 +30,10 @@ FIELDS = [
     if "dropout" in field.name
 ]
 # What else differs between training and evaluation, switched off.
-PLAIN: dict[str, dict[str, Any]] = {"show_attend_tell": {"max_shift": 0, "coverage": 0.0}}
+PLAIN: dict[str, dict[str, Any]] = {
+    "show_attend_tell": {"max_shift": 0, "coverage": 0.0},
+    "show_attend_read": {"max_shift": 0},
+}
 Count = int | Callable[[Batch], int]
 
 
@@ -46,6 +49,17 @@ def read_in_groups(batch: Batch) -> int:
 
 # What is given beside the dropout, and how many times a dropout is applied.
 SITES: dict[tuple[str, str], list[tuple[dict[str, Any], Count]]] = {
+    # The words of the question, the cells of the picture, and what the output reads.
+    ("ask_attend_answer", "word_dropout"): [({}, 1)],
+    ("ask_attend_answer", "letter_dropout"): [({}, 1)],
+    ("ask_attend_answer", "dropout"): [({}, 3), ({"num_hops": 1}, 3)],
+    ("stacked_attention", "word_dropout"): [({}, 1)],
+    ("stacked_attention", "letter_dropout"): [({}, 1)],
+    ("stacked_attention", "dropout"): [({}, 3)],
+    # The same, and what both glimpses show.
+    ("show_ask_attend_answer", "word_dropout"): [({}, 1)],
+    ("show_ask_attend_answer", "letter_dropout"): [({}, 1)],
+    ("show_ask_attend_answer", "dropout"): [({}, 4)],
     # The text's words and the aspect's.
     ("atae_lstm", "word_dropout"): [({}, 2)],
     ("atae_lstm", "letter_dropout"): [({}, 2)],
@@ -85,6 +99,8 @@ SITES: dict[tuple[str, str], list[tuple[dict[str, Any], Count]]] = {
     ("set_expansion", "dropout"): [({}, 1)],
     # Before each layer and the output.
     ("set_outlier", "dropout"): [({"num_layers": 2}, 3), ({"num_layers": 3}, 4)],
+    # The picture's features, vectors of letters, and what the output reads.
+    ("show_attend_read", "dropout"): [({}, 3)],
     # The picture's features, vectors of words, and what the output reads.
     ("show_attend_tell", "dropout"): [({}, 3)],
     # Vectors of words on both sides, two parts of each layer that reads, three of each that writes.

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from saccade.data.tensors import Batch, LabelTarget, PictureInput
 from saccade.errors import UsageError
+from saccade.layers.spatial_attention import SpatialAttention
 from saccade.layers.squeeze_excitation import SqueezeExcitation
 from saccade.systems.se_resnet import Config, Model
 
@@ -94,3 +95,25 @@ def test_a_picture_that_is_too_small_is_refused() -> None:
         Model(Config(), channels=1, height=8, width=30, labels=2)
     one = Model(Config(channels=4), channels=1, height=9, width=9, labels=2).train()
     assert one(Batch(PictureInput(torch.randn(1, 1, 9, 9)), LabelTarget(torch.tensor([1])))).loss.isfinite()
+
+
+def test_self_attention_comes_after_its_stage_and_shows_every_place() -> None:
+    made, plain = network(excitation="none", self_attention=2), network(excitation="none")
+    assert isinstance(made.attention, SpatialAttention)
+    plain.load_state_dict(made.state_dict(), strict=False)
+    assert torch.equal(made.logits(batch().input), plain.logits(batch().input))  # γ is 0
+    with torch.no_grad():
+        made.attention.gamma.fill_(1)
+    assert not torch.allclose(made.logits(batch().input), plain.logits(batch().input), atol=1e-3)
+    (name, weights), *others = weights_of(made, batch()).items()
+    assert (name, others, made.grid) == ("self-attention", [], (5, 4))
+    assert weights.shape == (6, 1, 20, 20)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(6, 1, 20))
+    both = weights_of(network(self_attention=1), batch())
+    assert list(both)[:2] == ["self-attention", "stage 1 block 1"]
+    assert both["self-attention"].shape[-1] == 80
+
+
+def test_a_stage_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="self_attention: expected one of the 2 stages, got 3"):
+        network(self_attention=3)

@@ -19,7 +19,8 @@ SEARCHES = [
     SearchConfig(method="beam", beam=3, n_best=3, max_length=9),
     SearchConfig(method="sample", n_best=2, max_length=9, seed=3),
 ]
-ALONE = {"bahdanau", "luong", "seq2seq", "show_attend_tell"}  # in which no place of the input looks at another
+# In which no place of the input looks at another.
+ALONE = {"bahdanau", "luong", "seq2seq", "show_attend_read", "show_attend_tell"}
 
 
 def first(one: Tiny) -> int:

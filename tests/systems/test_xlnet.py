@@ -140,5 +140,7 @@ def test_a_label_is_learned_from_a_pre_trained_model(tmp_path: Path) -> None:
     assert [one.name for one in look.trace.scenes[0].looks] == ["self-attention, layer 1"]
     with after.without("1.0"):
         assert after.embed(["red fox"]).shape == (1, 8)
+    with pytest.raises(UsageError, match="unknown pool 'last'; known: first, mean"):
+        after.embed("red fox", pool="last")
     first, mean = (torch.from_numpy(after.embed("red fox", pool=pool)) for pool in ("first", "mean"))
     assert (first - mean).abs().max() > 1e-3

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import config, systems
-from saccade.data.examples import Bag, Example, Fact, Facts, Node, Pair, Picture, Question, Splits, Story
+from saccade.data.examples import Bag, Example, Fact, Facts, Node, Pair, Picture, PictureQuestion, Question, Splits, Story
 from saccade.data.formats.graph_files import GraphData
 from saccade.data.formats.pickles import Csr
 from saccade.data.tensors import Batch
@@ -97,20 +97,26 @@ INPUTS: dict[str, Callable[[], Sequence[Any]]] = {
     "bag": bags,
     "set": lambda: SETS,
     "picture": pictures,
+    "picture_question": lambda: [PictureQuestion(*pair) for pair in zip(pictures(), TEXTS, strict=True)],
+    "word_picture": pictures,
     "story": lambda: STORIES,
     "facts": lambda: list(map(Question, ASKED)),
+    "bits": lambda: ["01 11 > . .", "10 > .", "11 00 01 > . . .", "01@0.5 > .", "10 times=2 11 > . ."],
     "node": lambda: [Node(number) for number in range(COUNT)],
 }
 TARGETS: dict[str, list[str]] = {
     "text": ["a fox", "the hill .", "sun", "it sings , one bird does", "to the sun ."],
+    "caption": ["a fox", "the hill .\na hill", "sun", "it sings , one bird does", "to the sun ."],
     "label": ["a", "b", "c", "a", "b"],
-    "answer": ["dog", "sun", "bird", "red, fox", "bird"],
+    "answer": ["a", "b\nc\nb", "c", "a", "b"],
+    "candidate": ["dog", "sun", "bird", "red, fox", "bird"],
     "number": ["4", "11", "2", "7", "5"],
     "item": [""] * COUNT,  # it is marked in the input
     "continuation": TEXTS,
     "word": ["moon", "red", "fox", "bird", "sun"],
     "masked": TEXTS,
     "permuted": TEXTS,
+    "bits": ["01 11", "10", "11 00 01", "01", "10 11"],
     "tags": [" ".join("ab"[len(word) % 2] for word in text.split()) for text in TEXTS],
     "span": ["red fox", "dog", "", "one bird", "the sun"],
     "vector": [""] * COUNT,
@@ -141,10 +147,15 @@ GIVEN: dict[str, config.Table] = {
     "xlnet": {"model": {"num_heads": 4}, "reader": {"max_length": 14}, "tokens": {"kind": "word"}},
     "memory_network": {"model": {"num_hops": 2, "linear_steps": 0}},
     "gpt2": {"model": {"num_heads": 4}, "writer": {"context_length": 12}},
+    "lstmn": {"writer": {"context_length": 12}},
     "ram": {"model": {"glimpse_size": 4, "num_glimpses": 3, "num_scales": 2}},
+    "picture_network": {"model": {"filter_size": 4, "dropout": 0.3}},
+    "show_attend_read": {"reader": {"height": 12, "width": 20}},
     "se_resnet": {"model": {"reduction": 4}, "writer": {"label_smoothing": 0.0}},
 }
-LOUD = {"se_resnet": 0.7, "show_attend_tell": 1.0}  # what parameters are multiplied by where 1.5 would be too much
+LOUD = {"se_resnet": 0.7} | dict.fromkeys(
+    ("show_attend_tell", "show_attend_read", "ask_attend_answer", "show_ask_attend_answer", "stacked_attention"), 1.0
+)  # what parameters are multiplied by where 1.5 would be too much
 
 
 class Tiny(NamedTuple):

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from saccade.training.settings import Settings, resolve
-from tests.made import photos
+from tests.made import photos, word_crops
+from tests.made_questions import asked
 
 WORDS = [
     f"train.{word}"
@@ -131,6 +132,23 @@ def captions(folder: Path) -> Settings:
     )
 
 
+def questions(folder: Path) -> Settings:
+    """Pictures that are shared by several questions, of which some words are dropped by chance."""
+    words = [f"data.train={asked(folder)}", "data.size=10", "train.batch_size=5", "model.word_dropout=0.2"]
+    sizes = [f"model.{word}" for word in ("channels=4", "num_stages=2", "embedding_size=5", "hidden_size=6", "dropout=0.2")]
+    return resolve({"system": "stacked_attention"}, [*words, *sizes, *WORDS])
+
+
+def words_in_pictures(folder: Path) -> Settings:
+    """Pictures of words, shifted by chance."""
+    sizes = [f"model.{word}" for word in ("channels=4", "num_stages=2", "embedding_size=5", "hidden_size=6")]
+    shape = ["reader.height=10", "reader.width=20"]
+    return resolve(
+        {"system": "show_attend_read"},
+        [f"data.train={word_crops(folder / 'crops')}", *shape, "train.batch_size=5", *sizes, *WORDS],
+    )
+
+
 def windows(folder: Path) -> Settings:
     """Running text, in windows at random places."""
     (folder / "my.txt").write_text("".join(f"it is {n % 7} o'clock and all is well\n" for n in range(60)))
@@ -143,6 +161,37 @@ def windows(folder: Path) -> Settings:
         "search.max_length=8",
     ]
     return resolve({"system": "gpt2"}, [f"data.train={folder / 'my.txt'}", *words, *sizes, *WORDS])
+
+
+def _pieces(folder: Path, system: str, task: str, name: str, text: str) -> Settings:
+    (folder / name).write_text(text)
+    sizes = ["model.hidden_size=8", "model.intermediate_size=16", "model.num_layers=1", "model.num_heads=2"]
+    words = [f"data.train={folder / name}", "tokens.kind=word", "train.batch_size=4", "model.dropout=0.3"]
+    return resolve({"system": system, "task": task}, [*words, *sizes, *WORDS])
+
+
+def hidden(folder: Path) -> Settings:
+    """Running text of which some words are hidden."""
+    text = "".join(f"It is {n % 7} o'clock . And all is well , film {n % 5} !\n\n" for n in range(60))
+    return _pieces(folder, "bert", "masked", "my.txt", text)
+
+
+def permuted(folder: Path) -> Settings:
+    """Running text whose words are predicted in a random order."""
+    text = "".join(f"It is {n % 7} o'clock . And all is well , film {n % 5} !\n\n" for n in range(60))
+    return _pieces(folder, "xlnet", "permuted", "my.txt", text)
+
+
+def tags(folder: Path) -> Settings:
+    """A label for each word."""
+    rows = "".join(f"film {n} is {'good' if n % 3 else 'bad'}\tx y x {'y' if n % 3 else 'x'}\n" for n in range(60))
+    return _pieces(folder, "bert", "tags", "my.tsv", f"text\ttags\n{rows}")
+
+
+def answers(folder: Path) -> Settings:
+    """Answers that stand in a text."""
+    rows = "".join(f"Which film ?,film {n} is {'good' if n % 3 else 'bad'},film {n}\n" for n in range(60))
+    return _pieces(folder, "roberta", "span", "my.csv", f"question,context,answer\n{rows}")
 
 
 KINDS: dict[str, Callable[[Path], Settings]] = {
@@ -163,6 +212,12 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
         cloud,
         glimpses,
         captions,
+        questions,
+        words_in_pictures,
         windows,
+        hidden,
+        permuted,
+        tags,
+        answers,
     )
 }

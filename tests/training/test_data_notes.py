@@ -55,6 +55,12 @@ def test_notes(given: dict[str, Any], told: list[str]) -> None:
     assert all(note.startswith(words) for note, words in zip(found, told, strict=True)), found
 
 
+def test_labels_of_words_are_not_counted() -> None:
+    settings = SimpleNamespace(train=SimpleNamespace(steps=100, epochs=0, warmup=0), writer=SimpleNamespace())
+    splits = Splits([Example(f"{n}", "x y" if n else "y") for n in range(200)], [Example("a", "x")], [])
+    assert list(data_notes(splits, settings, object(), True)) == []
+
+
 def test_a_text_that_is_shorter_than_its_context_is_told() -> None:
     settings = SimpleNamespace(train=SimpleNamespace(steps=1, epochs=0, warmup=0))
     splits = Splits([Example("", "abc")], [Example("", "d")], [])

@@ -43,6 +43,10 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
     "items": small.outlier,
     "sets": small.expansion,
     "continuations": small.windows,
+    "hidden words": small.hidden,
+    "words in any order": small.permuted,
+    "labels of words": small.tags,
+    "answers": small.answers,
     "texts": lambda folder: tiny_transformer(),
 }
 SPLIT = ("texts", "continuations")  # whose model can be split by tensor parallelism

@@ -90,7 +90,7 @@ def test_what_a_recipe_says_is_refused_alike() -> None:
 def test_names_that_stand_for_nothing() -> None:
     with pytest.raises(UnknownName, match=r"unknown recipe or system 'datse'; did you mean 'dates'"):
         base("datse")
-    with pytest.raises(UsageError, match=r'expected system = "NAME"; known: atae_lstm'):
+    with pytest.raises(UsageError, match=r'expected system = "NAME"; known: ask_attend_answer'):
         resolve({})
     with pytest.raises(UsageError, match="expected sections such as"):
         resolve({"system": "gat", "train": 3})
@@ -140,6 +140,20 @@ def test_data_that_does_not_fit_is_refused_before_it_is_loaded(system: str, data
     assert str(error.value).startswith(told)
     if not told.startswith("unknown"):
         assert str(error.value).endswith(f"got data.name={dataset}")
+
+
+@pytest.mark.parametrize(
+    ("system", "last", "place"), [("bert", "true", "first"), ("roberta", "true", "first"), ("xlnet", "false", "last")]
+)
+@pytest.mark.parametrize("task", [(), ("task=label",)], ids=["text", "label"])
+def test_a_class_token_that_no_system_would_look_for_is_refused(
+    system: str, last: str, place: str, task: tuple[str, ...]
+) -> None:
+    fitting(own(system, *task))
+    own_place = "true" if place == "last" else "false"
+    told = f"reader.class_last: {system} reads the class token {place}; set reader.class_last={own_place}"
+    with pytest.raises(UsageError, match=told):
+        fitting(own(system, *task, f"reader.class_last={last}"))
 
 
 @pytest.mark.parametrize("name", recipes.names())

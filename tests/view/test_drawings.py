@@ -14,7 +14,7 @@ from saccade.view.drawings import DRAWINGS, drawing_of
 from saccade.view.html_page import html
 from saccade.view.trace import Axis, Look, Scene
 
-from .traces import bag, caption, document, edges, glimpses, layered, marked, plain, trace
+from .traces import bag, caption, document, edges, glimpses, layered, marked, places, plain, trace
 
 SIGNED = np.array([[[-1.0, 0.5, 0.25]]], dtype=np.float32)
 
@@ -46,6 +46,7 @@ EXPECTED = {
     "caption": (caption(), "image_steps"),
     "one query at a grid over an image": (caption(["dog"]), "image_steps"),
     "tiles from several": (two_at(bag(12, (3, 4))), "image_steps"),
+    "places of an image at each other": (places(), "place_map"),
     "glimpses": (glimpses(), "glimpse_path"),
     "glimpses of several scales": (glimpses(3), "glimpse_path"),
 }
@@ -67,6 +68,7 @@ def test_every_drawing_fits_something_and_the_page_knows_it() -> None:
     taken = {id(drawing_of(shown, shown.looks[0])) for shown, _ in EXPECTED.values()}
     named = {id(drawing_of(plain(), plain().looks[0], name)) for name in ("lines", "overview")}
     named.add(id(drawing_of(layered(), layered().looks[0], "head_grid")))
+    named |= {id(drawing_of(caption(), caption().looks[0], name)) for name in ("image_cells", "scan_path")}
     assert taken | named == {id(drawing) for drawing in DRAWINGS}
     assert not taken & named  # never drawn unless they are asked for
     for shown, name in EXPECTED.values():

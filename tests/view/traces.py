@@ -121,6 +121,20 @@ def caption(words: Sequence[str] = ("a", "dog", "on", "grass")) -> Scene:
     return Scene("a caption", axes, [Look("attention", "caption", "image", weights)])
 
 
+def places() -> Scene:
+    """A grid of 3 × 4 places over an image of 30 × 40 pixels; each looks mostly at itself. And gates."""
+    image = np.add.outer(np.arange(30), np.arange(40)).astype(np.uint8) * 3
+    weights = softmax(6 * np.eye(12) + np.random.default_rng(0).random((1, 12, 12)))
+    names = [f"{row}, {column}" for row in range(3) for column in range(4)]
+    axes = {
+        "input": Axis("picture", names, grid=(3, 4), image=image),
+        "output": Axis("label", ["x"]),
+        "channels": Axis("channels", ["0", "1"]),
+    }
+    gates = Look("gates", "output", "channels", np.array([[[0.2, 0.7]]], dtype=np.float32))
+    return Scene("a shoe", axes, [Look("self-attention", "input", "input", weights.astype(np.float32)), gates])
+
+
 def glimpses(scales: int = 1) -> Scene:
     """Four glimpses of 8 × 8 pixels, and wider ones around them, down the diagonal of a gray image of 28 × 28."""
     image = np.add.outer(np.arange(28), np.arange(28)).astype(np.uint8) * 4

@@ -12,6 +12,7 @@ from saccade.attention.looks import Looks, looking
 from saccade.attention.masks import MASKS, Causal, Mask, allow, causal, fixed, lengths, others, strided, window
 from saccade.attention.normalizers import (
     NORMALIZERS,
+    Chain,
     Entmax,
     Entmax15,
     Hard,
@@ -54,6 +55,7 @@ __all__ = [
     "Biased",
     "Boxcar",
     "Causal",
+    "Chain",
     "Concat",
     "Constant",
     "Cosine",

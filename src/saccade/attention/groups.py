@@ -1,8 +1,8 @@
 """What is normalized together: the rows of a rectangle, or the edges that share a target. Normalizers know only this.
 
 Each method takes values shaped like the scores. `total` and `peak` give every member its group's sum or maximum,
-`running` the sum up to and with itself, `collect` one sum a group; `softmax` stands here because torch has a quick one
-for rows.
+`running` the sum up to and with itself, `collect` one sum a group; `softmax` and `chain` stand here because torch has
+a quick one for rows, and there is a kernel for the other.
 """
 
 from abc import ABC, abstractmethod
@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from saccade.kernels.chain import chain_marginals
 from saccade.kernels.edge_attention import widened
 
 
@@ -31,6 +32,10 @@ class Group(ABC):
     @abstractmethod
     def collect(self, values: Tensor) -> Tensor:
         """The sum, one number a group."""
+
+    @abstractmethod
+    def chain(self, scores: Tensor, transitions: Tensor) -> Tensor:
+        """How likely each member is chosen in a linear chain of yes and no through the group, in its order."""
 
     def softmax(self, scores: Tensor) -> Tensor:
         """exp(s) / Σ exp(s), and zeros for a group in which every score is -inf."""
@@ -59,6 +64,10 @@ class Rows(Group):
         """The row's sum, (…, Q)."""
         return values.sum(-1)
 
+    def chain(self, scores: Tensor, transitions: Tensor) -> Tensor:
+        """Along the row."""
+        return chain_marginals(scores, transitions)
+
     def softmax(self, scores: Tensor) -> Tensor:
         """Softmax along the row; one with nothing open is opened before it and zeroed after it, so no NaN arises."""
         empty = scores.detach().amax(-1, keepdim=True) == -torch.inf
@@ -79,6 +88,13 @@ class Segments(Group):
     def __init__(self, target: Tensor, count: int) -> None:
         self.target = target
         self.count = count
+
+    def chain(self, scores: Tensor, transitions: Tensor) -> Tensor:
+        """Along the segment's edges, in the order in which they are listed."""
+        order = self.target.argsort(stable=True)
+        target = self.target[order]
+        starts = torch.nn.functional.pad(target[1:] != target[:-1], (min(1, len(target)), 0), value=True)
+        return chain_marginals(scores[..., order], transitions, starts)[..., order.argsort()]
 
     def softmax(self, scores: Tensor) -> Tensor:
         """Softmax among the segment's edges."""

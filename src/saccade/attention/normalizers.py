@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention.entmax import entmax
@@ -20,6 +21,8 @@ class Normalizer(nn.Module):
 
     # Whether rows of weights are ≥ 0 and sum to 1 (or to 0).
     distribution: ClassVar[bool] = True
+    # Whether the order of the keys counts.
+    ordered: ClassVar[bool] = False
     # Whether one random number a query is drawn.
     draws: ClassVar[bool] = False
 
@@ -106,6 +109,21 @@ class Sparsemax(Entmax):
         super().__init__(2.0)
 
 
+class Chain(Normalizer):
+    """Chance that a key is chosen, in a linear chain of yes and no over all keys: segments (Kim et al. 2017)."""
+
+    distribution = False
+    ordered = True
+
+    def __init__(self, transitions: Float[Tensor, "2 2"] | None = None) -> None:
+        super().__init__()
+        # What is chosen or left out tends to be so together, until other transitions are learned.
+        self.transitions = nn.Parameter(torch.eye(2) if transitions is None else transitions.detach().clone())
+
+    def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
+        return group.chain(scores, self.transitions)
+
+
 class Hard(Normalizer):
     """One key, drawn from the softmax; no gradient but through `Attended.log_prob()` (REINFORCE, Xu et al. 2015)."""
 
@@ -148,6 +166,7 @@ NORMALIZERS: dict[str, type[Normalizer]] = {
     "sparsemax": Sparsemax,
     "entmax15": Entmax15,
     "entmax": Entmax,
+    "chain": Chain,
     "hard": Hard,
     "straight_through": StraightThrough,
 }
@@ -162,8 +181,8 @@ def make_normalizer(name: str) -> Normalizer:
 
 @cache
 def _named(name: str, kind: Any) -> Normalizer:
-    """One object serves all calls that only name it: it has no state. `kind` is there so that a new entry is noticed."""
-    return make_normalizer(name)
+    """One object serves all calls that only name it: it never changes. `kind` is there so that a new entry is noticed."""
+    return make_normalizer(name).requires_grad_(False)
 
 
 def as_normalizer(normalize: Normalizer | str, logarithmic: bool) -> Normalizer:

@@ -44,6 +44,7 @@ DataName = Annotated[str, Argument(help="The data set", metavar="NAME")]
 RunOut = Annotated[Path | None, Option("--out", "-o", help="Directory of the run or runs; else runs/NAME.")]
 Drawings = Annotated[list[Path], Many("--out", "-o", help="Draw --lengths as .svg, .png or .html; may be repeated.")]
 Split = Annotated[str | None, Option("--split", help="test, valid or train; else test if there is any.")]
+OtherData = Annotated[str | None, Option("--data", help="Your own pairs instead: my.tsv, my.jsonl, a.de,a.en")]
 NBest = Annotated[int, Option("--n-best", min=1, help="Outputs for each input (and language), the best first.")]
 Beam = Annotated[int | None, Option("--beam", min=1, help="Hypotheses followed at once; 1 is greedy.")]
 Lengths = Annotated[bool, Flag("--lengths", help="Also score short and long inputs apart, with bars.")]
@@ -51,6 +52,10 @@ Scores = Annotated[
     bool, Flag("--scores", help="Put the probability and a tab before each text; a beam ranks by search.length_penalty.")
 ]
 Fresh = Annotated[bool, Flag("--fresh", help="Begin anew; a run that is there stays until the new one has a checkpoint.")]
+Precision = Annotated[
+    str, Option("--precision", help="Multiply with weights of int8 or int4; perplexity and evaluate say what that costs.")
+]
+Rounded = Annotated[str | None, Option("--precision", help="Also score weights of int8 or int4, and say what they cost.")]
 Which = Annotated[str | None, Option("--checkpoint", help="best, last, average or a step; else the best there is.")]
 Device = Annotated[str, Option("--device", help="Where to compute: auto, cpu, cuda, cuda:1, mps, xpu.")]
 DataDir = Annotated[str | None, Option("--data-dir", help="Where data lies; else $SACCADE_DATA, else the cache.")]
@@ -135,9 +140,9 @@ def evaluate(
     words: Words,
     out: Drawings,
     split: Split = None,
-    data: Annotated[str | None, Option("--data", help="Your own pairs instead: my.tsv, my.jsonl, a.de,a.en")] = None,
+    data: OtherData = None,
     lengths: Lengths = False,
-    int8: Annotated[bool, Flag("--int8", help="Score 8-bit weights as well, and say what they cost.")] = False,
+    precision: Rounded = None,
     which: Which = None,
     device: Device = "auto",
     data_dir: DataDir = None,
@@ -177,7 +182,7 @@ def translate(
         float | None, Option("--length-penalty", min=0.0, help="0 favors short texts, 1 ranks by the mean.")
     ] = None,
     scores: Scores = False,
-    int8: Annotated[bool, Flag("--int8", help="Multiply with 8-bit weights; evaluate --int8 says what they cost.")] = False,
+    precision: Precision = "float32",
     which: Which = None,
     device: Device = "auto",
     machine: Json = False,
@@ -217,6 +222,7 @@ def generate(
     ] = None,
     seed: Annotated[int | None, Option("--seed", min=0, help="Another seed, another text.")] = None,
     count: Annotated[int, Option("--n", "-n", min=1, help="How many texts, with seeds that follow; or a beam's best.")] = 1,
+    precision: Precision = "float32",
     which: Which = None,
     device: Device = "auto",
     machine: Json = False,
@@ -241,6 +247,7 @@ def perplexity(
     stride: Annotated[
         int | None, Option("--stride", min=1, help="Tokens scored in a window; else half the context. Fewer is slower.")
     ] = None,
+    precision: Rounded = None,
     which: Which = None,
     device: Device = "auto",
     machine: Json = False,
@@ -308,6 +315,7 @@ def compare(
     paths: Annotated[list[Path], Argument(help="Runs; the first is the one to beat", metavar="RUN RUN…")],
     out: Drawings,
     split: Split = None,
+    data: OtherData = None,
     name: Annotated[
         str | None, Option("--metric", help="Such as macro_f1; else what the best checkpoint was chosen by.")
     ] = None,
@@ -343,6 +351,9 @@ def look(
     head: Annotated[int | None, Option("--head", min=0, help="Which head, from 0; else their mean.")] = None,
     drawing: Annotated[
         str | None, Option("--drawing", help="How: heatmap, lines, overview, head_grid …; else what fits.")
+    ] = None,
+    pixel: Annotated[
+        str | None, Option("--pixel", help="From which place of a picture, by row and column: 3,4; else the middle.")
     ] = None,
     reading: Annotated[bool, Flag("--reading", help="A language model only reads the text, and writes nothing.")] = False,
     rollout: Annotated[bool, Flag("--rollout", help="Add attention rollout through all layers.")] = False,

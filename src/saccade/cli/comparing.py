@@ -11,7 +11,7 @@ import numpy as np
 
 from saccade import config
 from saccade.cli import by_length, verbs
-from saccade.data.examples import Example
+from saccade.data.examples import PARTS, Example
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import METRICS, Metric
 from saccade.evaluation.significance import BOOTSTRAP, Row, compare_values, paired_rows
@@ -34,6 +34,7 @@ def compare(
     split: str | None,
     samples: int,
     *,
+    data: str | None,
     data_dir: str | None,
     machine: bool,
     name: str | None = None,
@@ -53,7 +54,7 @@ def compare(
     given = {run: verbs.searched(model, words) for run, model in models.items()}
     for run, model in models.items():
         model.search(**given[run])  # refuses what cannot be, before any data is loaded
-    examples, split = first.examples(split)
+    examples, split = first.examples(split, data)
     for note in data_notes(models, split):
         print(f"note: {note}", file=sys.stderr)
     predicted = first.task.writer.PREDICTED
@@ -68,7 +69,7 @@ def compare(
         more = {**({"signature": signature} if signature else {}), **({"lengths": bins} if lengths else {})}
         print(json.dumps({**facts, "runs": rows, **more}))
     else:
-        print(f"{metric.label} on {len(examples):,} {split} examples of {next(iter(models))}; {test}, {samples:,} samples")
+        print(f"{metric.label} on {len(examples):,} {judged(split, next(iter(models)))}; {test}, {samples:,} samples")
         for line in table(rows, metric):
             print(f"  {line}")
         if signature:
@@ -148,9 +149,15 @@ def _likelihood(models: Mapping[str, TrainedModel], metric: Metric, examples: Se
     return BOOTSTRAP, paired_rows({run: perplexity(own) for run, own in values.items()}, len(counts), samples)
 
 
+def judged(split: str, name: str) -> str:
+    """What runs are judged by: a part of the data of the first, or a file."""
+    return f"{split} examples of {name}" if split in PARTS else f"examples of {split}"
+
+
 def data_notes(models: Mapping[str, TrainedModel], split: str) -> list[str]:
     """What is told of runs that were trained, or are tested, on other data than the first."""
     (name, first), *others = models.items()
+    given = f"the first's {split} data" if split in PARTS else split
     notes = []
     for run, model in others:
         keys, other = _settings(first), _settings(model)
@@ -159,7 +166,7 @@ def data_notes(models: Mapping[str, TrainedModel], split: str) -> list[str]:
         why = f" ({why})" if differ else ""
         trained, tested = (first.data.get(part) != model.data.get(part) for part in ("train", split))
         if trained or (differ and not (first.data and model.data)):
-            notes.append(f"{run}: trained on other data than {name}{why}; all are judged by the first's {split} data")
+            notes.append(f"{run}: trained on other data than {name}{why}; all are judged by {given}")
         elif tested:
             notes.append(f"{run}: its own {split} data is another{why}; all are judged by the first's")
     return notes

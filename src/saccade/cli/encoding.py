@@ -27,7 +27,8 @@ def fill(path: Path, text: str, n_best: int, which: str | None, *, device: str, 
     verbs.require_few(n_best)
     model = verbs.opened_model(path, which, device)
     if not isinstance(model.task.writer, masked.Writer):
-        raise UsageError(f"{path}: expected a model that fills in tokens, got one for another task; use saccade predict")
+        fix = f"use saccade {model.task.writer.VERB}"
+        raise UsageError(f"{path}: expected a model that fills in tokens, got one for another task; {fix}")
     mask = model.task.reader.mask
     if mask not in text:
         raise UsageError(f"expected a text with {mask} where a token is to be filled in, got {text[:60]!r}; write it there")

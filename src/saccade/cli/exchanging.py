@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from saccade import systems
-from saccade.cli.verbs import opened_model
+from saccade.cli.verbs import INPUTS, opened_model, say_next
 from saccade.exchange.exporting import export as export_model
 from saccade.exchange.importing import import_model
 from saccade.task import Kinds
@@ -14,12 +14,13 @@ def import_(path: Path, out: Path, *, unsafe_bin: bool) -> None:
     run = import_model(path, out, unsafe_bin=unsafe_bin)
     print(f"done: {run.path} is {path}")
     kinds = Kinds.of(run.settings.system, run.settings.task)
-    write, data = ("generate {} --prompt TEXT", "my.txt") if kinds.writer.CONTINUES else ("translate {} FILE", "my.tsv")
-    verbs = [write.format(out), f"look {out} TEXT", f"evaluate {out} --data {data}"]
+    writes = f"{kinds.writer.VERB} {out} {INPUTS[kinds.writer.VERB].format('TEXT')}"
     if hasattr(systems.load(run.settings.system), "TASKS"):
-        verbs = [f"predict {out} FILE", f"look {out} TEXT", f"finetune {out} task=label data.train=my.tsv"]
-    for number, verb in enumerate(verbs):
-        print(f"{'next:' if number == 0 else '':5} saccade {verb}")
+        say_next(writes, f"look {out} TEXT", f"finetune {out} task=label data.train=my.tsv")
+    elif kinds.writer.CONTINUES:
+        say_next(writes, f"look {out} TEXT", f"evaluate {out} --data my.txt")
+    else:
+        say_next(f"translate {out} FILE", f"look {out} TEXT", f"evaluate {out} --data my.tsv")
 
 
 def export(path: Path, out: Path, kind: str, which: str | None) -> None:

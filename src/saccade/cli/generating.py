@@ -26,6 +26,7 @@ def generate(
     stop: Sequence[str],
     slide: bool | None,
     sampling: Mapping[str, Any],
+    precision: str,
     device: str,
     machine: bool,
 ) -> None:
@@ -36,16 +37,18 @@ def generate(
         raise UsageError("expected a prompt: --prompt TEXT, --prompt - for standard input, or --file FILE with one a line")
     model = verbs.opened_model(path, which, device)
     if not model.task.writer.SEARCHES:
-        raise UsageError(f"{path}: expected a run that writes text, got {model.system}; use saccade predict")
+        fix = f"use saccade {model.task.writer.VERB}"
+        raise UsageError(f"{path}: expected a run that writes text, got {model.system}; {fix}")
     search = search_of(model, count, max_length, beam, sampling)
     how = {"stop": [*stop], "slide": slide}
     streams.as_utf8()
-    if file is not None:
-        _of_file(model, file, search, how, count, machine=machine)
-    elif search.get("method") == "beam" and count > 1:
-        _best(model, _read(prompt), search, how, count, machine=machine)
-    else:
-        _streamed(model, _read(prompt), search, how, count, machine=machine)
+    with verbs.resting(model.module, precision):
+        if file is not None:
+            _of_file(model, file, search, how, count, machine=machine)
+        elif search.get("method") == "beam" and count > 1:
+            _best(model, _read(prompt), search, how, count, machine=machine)
+        else:
+            _streamed(model, _read(prompt), search, how, count, machine=machine)
 
 
 def search_of(

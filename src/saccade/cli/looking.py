@@ -30,6 +30,7 @@ def look(
     layer: int | None,
     head: int | None,
     drawing: str | None,
+    pixel: str | None,
     reading: bool,
     rollout: bool,
     flow: bool,
@@ -57,6 +58,7 @@ def look(
         raise DataError("there is nothing to look at: the text is empty")
     require_few(n_best)
     model = opened_model(path, which, device)
+    given = [*model.task.reader.typed(texts), *given[len(texts) :]]
     if without and not heads:
         _tell(model.ablation(given, without, to=to), machine=machine)
         if not out:
@@ -68,6 +70,8 @@ def look(
             _report(model, given, to, sort, count, out, machine=machine, width=width)
             return
         drawn = model.look(given, n_best=n_best, to=to, reading=reading, rollout=rollout, flow=flow)
+    if pixel is not None:
+        drawn = shown.Shown(drawn.trace, attention).of_pixel(*_place(pixel))
     if layer is not None:
         attention = shown.Shown(drawn.trace, attention).of_layer(layer).look
     for target in out:
@@ -79,6 +83,14 @@ def look(
     if not out and attention is None and len(names) > 1:
         others = ", ".join(f'"{name}"' for name in names[1:])
         print(f"shown: {names[0]}; there are also {others} (--look NAME or --layer N, and --head N for one head)")
+
+
+def _place(pixel: str) -> tuple[int, int]:
+    """A row and a column as they are typed."""
+    numbers = [part.strip() for part in pixel.split(",")]
+    if len(numbers) != 2 or not all(part.isdecimal() for part in numbers):
+        raise UsageError(f"--pixel: expected a row and a column such as 3,4, got {pixel!r}")
+    return int(numbers[0]), int(numbers[1])
 
 
 def _lines_of(file: str) -> list[str]:

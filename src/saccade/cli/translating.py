@@ -22,7 +22,7 @@ def _writer(path: Path, which: str | None = None, device: str = "auto") -> Train
     """The model of a run, if it writes text."""
     model = verbs.opened_model(path, which, device)
     if not model.kinds.writer.SEARCHES:
-        fix = "use saccade predict and saccade evaluate"
+        fix = f"use saccade {model.kinds.writer.VERB} and saccade evaluate"
         raise UsageError(f"{path}: expected a run that writes text, got {model.system}; {fix}")
     return model
 
@@ -38,7 +38,7 @@ def translate(
     n_best: int,
     length_penalty: float | None,
     scores: bool,
-    int8: bool,
+    precision: str,
     device: str,
     machine: bool,
 ) -> None:
@@ -46,7 +46,7 @@ def translate(
     model = _writer(path, which, device)
     search = verbs.search_of(model, words, beam=beam, n_best=n_best, length_penalty=length_penalty)
     options = replace(model.options(**search), groups=_languages(model.task.writer, to))
-    with verbs.opened(file) as stream, verbs.resting(model.module, int8=int8):
+    with verbs.opened(file) as stream, verbs.resting(model.module, precision):
         streams.as_utf8()
         done = 0
         for lines in windows(stream, "standard input" if file == "-" else file):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from torch import nn
 
@@ -24,7 +24,7 @@ from saccade.errors import DataError, InputError, UnknownName, UsageError
 from saccade.evaluation.metrics import METRICS
 from saccade.exchange.opening import load
 from saccade.kernels.runtime import kernels_on
-from saccade.layers.linear import Linear, at_rest
+from saccade.layers.linear import MAKERS, Linear, Precision, at_rest
 from saccade.search.search_config import MOST
 from saccade.task import Kinds
 from saccade.trained import TrainedModel, settled, started, unheard
@@ -36,6 +36,7 @@ from saccade.view.output.display_text import columns, fit
 from saccade.writers.writer import Prediction
 
 CONFUSED, NARROW = ((8, 14), (12, 6)), 7  # so many labels of a matrix that is shown have so many letters; its columns
+INPUTS = {"predict": "FILE", "generate": "--prompt {}", "fill": "TEXT", "embed": "FILE"}  # of the command of a writer
 STEP = re.compile(r"[1-9][0-9]{0,17}")
 
 
@@ -92,9 +93,14 @@ def train_in(
         if not getattr(run.settings.data, "test", True):  # files of one's own, of which none is the test
             typed = typed.replace("test#", "valid#")
         look = [f"look {path} {typed} --out look.html"] if systems.attends(run.settings.system, run.settings.model) else []
-        write = f"generate {path} --prompt {typed}" if kinds.writer.CONTINUES else f"predict {path} FILE"
-        for number, verb in enumerate((f"evaluate {path}", write, *look)):
-            print(f"{'next:' if number == 0 else '':5} saccade {verb}")
+        write = f"{kinds.writer.VERB} {path} {INPUTS[kinds.writer.VERB].format(typed)}"
+        say_next(f"evaluate {path}", write, *look)
+
+
+def say_next(*commands: str) -> None:
+    """What can be done now, a line each."""
+    for number, command in enumerate(commands):
+        print(f"{'next:' if number == 0 else '':5} saccade {command}")
 
 
 def evaluate(
@@ -108,12 +114,12 @@ def evaluate(
     device: str,
     machine: bool,
     lengths: bool = False,
-    int8: bool = False,
+    precision: str | None = None,
     out: Sequence[Path] = (),
 ) -> None:
     """Print the scores of a run; processes that torchrun has started share the examples out, and the first prints."""
     with streams.shared_out():
-        _evaluate(path, words, split, data, which, data_dir, device, machine, lengths, int8, out)
+        _evaluate(path, words, split, data, which, data_dir, device, machine, lengths, precision, out)
 
 
 def _evaluate(
@@ -126,7 +132,7 @@ def _evaluate(
     device: str,
     machine: bool,
     lengths: bool,
-    int8: bool,
+    precision: str | None,
     out: Sequence[Path],
 ) -> None:
     by_length.check(lengths, out)
@@ -140,9 +146,9 @@ def _evaluate(
         examples, what = model.examples(split, data)
         evaluation = model.task.evaluate(model.module, examples, options)
     scores = dict(evaluation.scores)
-    if int8:
-        with resting(model.module, int8=True):
-            scores["int8"] = model.task.evaluate(model.module, examples, options)["all"]
+    if precision:
+        with resting(model.module, precision):
+            scores[precision] = model.task.evaluate(model.module, examples, options)["all"]
     bins = model.task.by_length(examples, evaluation.predictions) if lengths else []
     search = model.search(**given)
     if machine:
@@ -154,9 +160,9 @@ def _evaluate(
         how = f", {search.method} search{width}" if model.task.writer.SEARCHES else ""
         print(replace(evaluation, scores=scores, title=f"{path} at {model.place}, {what}{how}"))
         main = model.task.writer.main()
-        if int8:
-            lost = (scores["all"][main.name] - scores["int8"][main.name]) * main.scale
-            print(f"  8-bit weights cost {lost:.2f} {main.label}")
+        if precision:
+            lost = main.rank(scores["all"][main.name] - scores[precision][main.name]) * main.scale
+            print(f"  weights of {precision} cost {lost:.{main.digits}f} {main.label}")
         for line in confusion_matrix(**evaluation.details["confusion"]) if "confusion" in evaluation.details else []:
             print(f"  {line}")
         by_length.show_bars(bins, main)
@@ -168,15 +174,19 @@ def _evaluate(
         by_length.draw({str(path): bins}, whole, main, evaluation.signatures.get("bleu", ""), out, quiet=machine)
 
 
-def resting(model: nn.Module, *, int8: bool) -> at_rest:
-    """Weights at rest for many searches, of 8 bits if asked for; only some systems can have those."""
-    if int8 and not any(isinstance(part, Linear) for part in model.modules()):
-        raise UsageError(
-            "--int8: expected a transformer, whose weights can be rounded, got another system; leave --int8 out"
-        )
-    if int8 and not kernels_on():
-        raise UsageError("--int8: expected compiled kernels, got none; install numba, and leave SACCADE_KERNELS on")
-    return at_rest("int8" if int8 else "float32")
+def resting(model: nn.Module, precision: str) -> at_rest:
+    """Weights at rest for many searches, rounded if asked for; only some systems can have those."""
+    if precision not in MAKERS:
+        raise UnknownName("--precision", precision, list(MAKERS))
+    if precision == "float32":
+        return at_rest()
+    where = f"--precision={precision}"
+    if not any(isinstance(part, Linear) for part in model.modules()):
+        raise UsageError(f"{where}: expected a transformer, whose weights can be rounded, got another system; leave it out")
+    if not kernels_on(next(model.parameters())):
+        fix = "use --device cpu, install numba, and leave SACCADE_KERNELS on"
+        raise UsageError(f"{where}: expected compiled kernels, got none; {fix}")
+    return at_rest(cast(Precision, precision))
 
 
 def confusion_matrix(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> list[str]:

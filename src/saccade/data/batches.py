@@ -86,6 +86,15 @@ class Reordered:
         """The batch of these places of the order."""
         return self.corpus.batch(self.order[indices])
 
+    def in_epoch(self, seed: int, epoch: int) -> "Reordered":
+        """The same as this epoch sees it."""
+        return Reordered(in_epoch(self.corpus, seed, epoch), self.order)
+
+
+def in_epoch(corpus: Any, seed: int, epoch: int) -> Any:
+    """Encoded examples as this epoch of training sees them: changed at random, where a reader does so."""
+    return corpus.in_epoch(seed, epoch) if hasattr(corpus, "in_epoch") else corpus
+
 
 class PlannedBatches:
     """Batches of like length, epoch after epoch.
@@ -110,7 +119,7 @@ class PlannedBatches:
                 self.epoch, group = self.epoch + 1, 0
         indices = self._batches(group)[place]
         self.position = group * GROUP + place + 1
-        return self.part.batch(indices, self.corpus.batch)
+        return self.part.batch(indices, in_epoch(self.corpus, self.seed, self.epoch).batch)
 
     def _batches(self, group: int) -> list[Integers]:
         if self._plan[0] != (self.epoch, group):

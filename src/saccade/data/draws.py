@@ -36,3 +36,17 @@ class Draws:
     def order(self, count: int) -> Integers:
         """So many places in some order."""
         return np.argsort(self.uniform(count), kind="stable")
+
+
+def drawn_at(places: Integers, count: int, seed: int, purpose: int) -> Floats:
+    """So many numbers from [0, 1) for each place, a row each: the same whatever other places are drawn.
+
+    By splitmix64 (Steele, Lea and Flood 2014): a generator for each place would cost more than what is drawn.
+    """
+    raw = np.random.SeedSequence(seed, spawn_key=(purpose,)).generate_state(1, np.uint64)[0]
+    mixed = (places.astype(np.uint64)[:, None] << np.uint64(16)) + np.arange(1, count + 1, dtype=np.uint64)
+    mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + raw  # wraps, as meant
+    for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(multiplier)
+    drawn: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return drawn

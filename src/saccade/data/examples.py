@@ -48,12 +48,14 @@ class Bag:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A picture.
+    """A picture, and where in it is what the words of its target name, if that is known.
 
-    Shapes: pixels (height, width), gray, or (height, width, 3), red, green and blue
+    Shapes: pixels (height, width), gray, or (height, width, 3), red, green and blue; boxes (n, 5), the number of a word,
+            and row, column, height and width in pixels
     """
 
     pixels: NDArray[np.uint8]
+    boxes: NDArray[np.int64] | None = None
 
     def __str__(self) -> str:
         return f"{self.pixels.shape[1]} × {self.pixels.shape[0]}"
@@ -62,6 +64,26 @@ class Picture:
         """All that a model can learn from."""
         yield f"{self.pixels.shape}".encode()
         yield np.ascontiguousarray(self.pixels).tobytes()
+
+    def white(self) -> "Picture":
+        """A picture of the same size on which nothing is to be seen: the control for those who look."""
+        return Picture(np.full_like(self.pixels, 255))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PictureQuestion:
+    """A picture, and what is asked about it; questions on one picture share it."""
+
+    picture: Picture
+    question: str
+
+    def __str__(self) -> str:
+        return self.question
+
+    def content(self) -> Iterator[bytes]:
+        """All that a model can learn from."""
+        yield self.question.encode("utf-8", "surrogatepass") + b"\0"
+        yield from self.picture.content()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +273,8 @@ class Splits:
     """What all examples share: the graph that they are nodes of."""
     labels: tuple[str, ...] = field(default=(), kw_only=True)
     """The labels in their order, where the data set has one."""
+    notes: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    """What should be known of the data before training begins."""
 
     def fingerprint(self) -> dict[str, str]:
         """A short name for exactly the examples of each part, in their order, and what they share."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.data.batches import Integers
@@ -178,6 +178,26 @@ class PictureInput:
 
 
 @dataclass(frozen=True)
+class PictureQuestionInput:
+    """Pictures, and the words of the question on each."""
+
+    picture: PictureInput
+    question: WordsInput
+
+
+@dataclass(frozen=True)
+class BitsInput:
+    """Sequences of vectors of zeros, ones and marks, filled up with zeros; `blanks`: where an answer is expected.
+
+    Shapes: vectors (B, T, C), lengths (B), blanks (B, T)
+    """
+
+    vectors: Float[Tensor, "B T C"]
+    lengths: Int[Tensor, " B"]
+    blanks: Bool[Tensor, "B T"]
+
+
+@dataclass(frozen=True)
 class NodeInput:
     """Nodes to be labeled, in the whole graph.
 
@@ -239,6 +259,20 @@ class LabelTarget:
 
 
 @dataclass(frozen=True)
+class BitsTarget:
+    """The vectors of all answers, one below the other, and how many each has.
+
+    Shapes: bits (N, _), sizes (B)
+    """
+
+    bits: Float[Tensor, "N _"]
+    sizes: Int[Tensor, " B"]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True)
 class NumberTarget:
     """The number of each example, scaled.
 
@@ -274,6 +308,9 @@ class TagTarget:
 
     labels: Int[Tensor, "B W"]
     label_smoothing: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""BLEU (Papineni et al. 2002) and chrF (Popović 2015) of translations, by sacreBLEU, whose signature goes with a score."""
+"""BLEU (Papineni et al. 2002) and chrF (Popović 2015) of translations, by sacreBLEU, whose signature goes with a score; and
+the character error rate of what was read."""
 
 import math
 import os
@@ -7,6 +8,23 @@ from functools import cache
 from typing import Any, Literal
 
 Tokenize = Literal["13a", "none", "intl", "char", "zh"]
+
+
+def edits(text: str, reference: str) -> int:
+    """The fewest characters to insert, delete or replace that make one of the other (Levenshtein 1966)."""
+    before = list(range(len(reference) + 1))
+    for row, character in enumerate(text, 1):
+        after = [row]
+        for column, expected in enumerate(reference):
+            after.append(min(before[column] + (character != expected), before[column + 1] + 1, after[column] + 1))
+        before = after
+    return before[-1]
+
+
+def character_error_rate(texts: Sequence[str], references: Sequence[str]) -> float:
+    """All edits over the number of characters of all references; it can be more than 1."""
+    wrong = sum(edits(*pair) for pair in zip(texts, references, strict=True))
+    return wrong / max(1, sum(map(len, references)))
 
 
 def perplexity(loss: float) -> float:
@@ -23,19 +41,27 @@ def _metrics(tokenize: Tokenize) -> dict[str, Any]:
     return {"bleu": BLEU(tokenize=tokenize, force=True), "chrf": CHRF()}
 
 
-def translation_scores(hypotheses: Sequence[str], references: Sequence[str], tokenize: Tokenize) -> dict[str, float]:
-    """BLEU and chrF of the whole, from 0 to 100; `none` is for text that is tokenized already."""
+def streams(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """References by example as sacreBLEU takes them: the first of all examples, the second of all …"""
+    most = max(map(len, references), default=0)
+    return [[own[place] if place < len(own) else None for own in references] for place in range(most)]
+
+
+def translation_scores(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], tokenize: Tokenize
+) -> dict[str, float]:
+    """BLEU and chrF of the whole, each text with its references, from 0 to 100; `none` is for text that is tokenized."""
     return {
-        name: float(metric.corpus_score(list(hypotheses), [list(references)]).score)
+        name: float(metric.corpus_score(list(hypotheses), streams(references)).score)
         for name, metric in _metrics(tokenize).items()
     }
 
 
-def signatures(tokenize: Tokenize) -> dict[str, str]:
+def signatures(tokenize: Tokenize, references: int = 1) -> dict[str, str]:
     """How each score was computed, in sacreBLEU's own words."""
     metrics = _metrics(tokenize)
     for metric in metrics.values():
-        metric.corpus_score(["a"], [["a"]])  # the number of references is known only then
+        metric.corpus_score(["a"], [["a"]] * references)  # their number is known only then
     return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
 

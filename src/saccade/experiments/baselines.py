@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.data.examples import Bag, Example, Picture, Splits, in_order
+from saccade.data.examples import Bag, Example, Picture, Splits, in_order, targets_of
 from saccade.errors import DataError, MissingExtra, UsageError
 from saccade.evaluation.labels import LABEL_SCORES, label_scores
 from saccade.evaluation.numbers import number_scores
@@ -20,7 +20,7 @@ from saccade.evaluation.ranks import choice_scores, rank_of, rank_scores
 from saccade.evaluation.text_scores import perplexity, signatures, translation_scores
 from saccade.task import Task
 from saccade.training.settings import Settings
-from saccade.writers import number
+from saccade.writers import answer, number
 from saccade.writers.word import WITHIN
 
 Scores = dict[str, float]
@@ -33,6 +33,10 @@ DISCOUNT = 0.75
 
 def most_frequent(settings: Settings, splits: Splits, split: str) -> Scores:
     """Says the most frequent training label of everything, with the labels' shares as probabilities."""
+    if isinstance(settings.writer, answer.Config):  # which may be others than those of training
+        common = Counter(map(answer.learned, targets_of(splits.train))).most_common(1)[0][0]
+        right = [answer.learned(target) == common for target in targets_of(getattr(splits, split))]
+        return {"examples": len(right), "accuracy": float(np.mean(right))}
     labels, numbers = _labels(splits)
     shares = np.bincount(_numbered(splits.train, numbers), minlength=len(labels)) / len(splits.train)
     examples = getattr(splits, split)
@@ -72,7 +76,7 @@ def nearest_neighbor(settings: Settings, splits: Splits, split: str) -> Scores:
     targets = [splits.train[int(index)].target for (index,) in near.kneighbors(features(part), return_distance=False)]
     if hasattr(settings.writer, "bleu_tokenize"):
         right = float(np.mean([target == example.target for target, example in zip(targets, part, strict=True)]))
-        scores = translation_scores(targets, [example.target for example in part], settings.writer.bleu_tokenize)
+        scores = translation_scores(targets, [[example.target] for example in part], settings.writer.bleu_tokenize)
         return {"examples": len(part), "exact_match": right, **scores}
     labels, numbers = _labels(splits)
     return label_scores(_numbered(part, numbers), np.eye(len(labels))[[numbers[target] for target in targets]])

@@ -72,11 +72,13 @@ class LayerTable:
         kept: Sequence[tuple[Tensor, Tensor]] = (),
         kept_places: Int[Tensor, "B K"] | None = None,
         counts: Int[Tensor, " B"] | None = None,
+        lengths: Int[Tensor, " N"] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the last layer leaves (N, D); all layers' queries for what was written, and for what was read (L, N, D).
 
-        The keys and values of these rows join each layer's pools from row `first` on. `kept` are those that were read, of
-        which N / B hypotheses share the first `counts` of a list of places.
+        The keys and values of these rows join each layer's pools from row `first` on; row n attends to the first
+        lengths[n] of its places, None: to all. `kept` are those that were read, of which N / B hypotheses share the first
+        `counts` of a list of places.
         """
         table, shape, out = self.numbers.copy(), self.shape, x.detach().clone(memory_format=torch.contiguous_format)
         table[:, 42:44] = [[key.data_ptr(), value.data_ptr()] for key, value in pools]
@@ -86,9 +88,11 @@ class LayerTable:
             table[:, 44:46] = [[key.data_ptr(), value.data_ptr()] for key, value in kept]
         nowhere = torch.zeros(0, 0, dtype=torch.int32)
         read_at, many = nowhere if kept_places is None else kept_places, nowhere.flatten() if counts is None else counts
+        written_many = torch.full((len(out),), places.shape[1]) if lengths is None else lengths
         joint = self.layers[0].joint
         sizes = (shape.heads, shape.hidden, ACTIVATIONS.index(shape.activation), int(shape.pre), joint.form)
         numbers = (np.float32(shape.eps), np.float32(shape.scale), np.float32(joint.limit))
         arrays = [part.contiguous().numpy() for part in (read_at, many, written, read)]
-        run("layer_steps", out.numpy(), table, sizes, numbers, places.contiguous().numpy(), first, *arrays)
+        written_at = [part.int().contiguous().numpy() for part in (places, written_many)]
+        run("layer_steps", out.numpy(), table, sizes, numbers, *written_at, first, *arrays)
         return out, written, read

@@ -26,15 +26,18 @@ KERNELS = {
     "beam_loops": ("beams_forward",),
     "cell_loops": ("gru_forward", "gru_backward", "lstm_forward", "lstm_backward"),
     "gaussian_loops": ("gaussian_pool", "gaussian_pull"),
+    "chain_loops": ("chain_forward", "chain_backward"),
     "edge_loops": ("graph_forward", "graph_backward"),
     "flow_loops": ("layer_flows",),
     "head_loops": ("heads_forward", "heads_backward"),
     "layer_loops": ("layer_steps",),
+    "nucleus_loops": ("nucleus",),
     "pool_loops": ("pool_forward", "pool_backward"),
     "product_loops": ("product", "pack", "round_rows"),
     "skip_gram_loops": ("skip_gram",),
     "softmax_loops": ("log_totals", "cross_entropy"),
     "sparse_loops": ("gather_rows",),
+    "window_loops": ("windows",),
 }
 
 _KEYS: Any = torch._C._TorchDispatchModeKey

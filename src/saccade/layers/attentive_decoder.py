@@ -81,6 +81,10 @@ class Decoded(NamedTuple):
     contexts: Float[Tensor, "T B C"]
 
 
+# The contexts (N, C) that states go on with, where these are not those that were attended to.
+Choose = Callable[[Attended], Tensor]
+
+
 class DecodedStep(NamedTuple):
     """What one step gave: outputs (B, W, H), contexts (B, W, C), where it attended, and the state after it."""
 
@@ -186,7 +190,7 @@ class LastStateDecoder(AttentiveDecoder):
         gates = F.linear(words, self.word_weight, self.word_bias).flatten(0, 1)
         maps = [None if weight is None else once(weight) for weight in self._weights()]
         last = state.states.flatten(0, 2)
-        following, context, attended = self._advance(gates, last, state.annotations, *maps)
+        following, context, attended = self._advance(gates, last, state.annotations, None, *maps)
         after = replace(state, states=following.view(*shape, 1, -1), steps=state.steps + 1)
         outputs = self.hidden(following).unflatten(0, shape)
         return DecodedStep(outputs, context.unflatten(0, shape), attended, after)
@@ -201,6 +205,7 @@ class LastStateDecoder(AttentiveDecoder):
         gates: Float[Tensor, "N G"],
         state: Float[Tensor, "N S"],
         annotations: Annotations,
+        choose: Choose | None,
         tell: Map | None,
         carry: Map | None,
         ask: Map | None,
@@ -212,13 +217,19 @@ class LastStateDecoder(AttentiveDecoder):
         hidden = self.hidden(state)
         projected = None if ask is None else ask(hidden, None)
         attended = self._attend(hidden.unflatten(0, (annotations.values.shape[0], -1)), annotations, projected)
-        context = attended.context.flatten(0, 1)
+        context = attended.context.flatten(0, 1) if choose is None else choose(attended)
         if gate is not None and self.gate is not None:
             context = torch.sigmoid(gate(hidden, self.gate.bias)) * context
         following = recurrent_cells.step(self.cell, tell(context, gates), carry(hidden, self.state_bias), state)
         return following, context, attended
 
-    def _loop(self, gates: Float[Tensor, "T B G"], annotations: Annotations, start: Float[Tensor, "B S"]) -> Decoded:
+    def _loop(
+        self,
+        gates: Float[Tensor, "T B G"],
+        annotations: Annotations,
+        start: Float[Tensor, "B S"],
+        choose: Choose | None = None,
+    ) -> Decoded:
         """All steps, for any score and normalizer."""
         repeated = [None if weight is None else RepeatedLinear(weight) for weight in self._weights()]
         state, states, contexts = start, [], []
@@ -226,7 +237,7 @@ class LastStateDecoder(AttentiveDecoder):
             state = state if each is None else each.begin(state)
         maps = [None if each is None else each.map for each in repeated]
         for x in gates.unbind():
-            state, context, _ = self._advance(x, state, annotations, *maps)
+            state, context, _ = self._advance(x, state, annotations, choose, *maps)
             states.append(self.hidden(state))
             contexts.append(context)
         return Decoded(torch.stack(states), torch.stack(contexts))

@@ -5,13 +5,14 @@ older state goes on being right whatever is done with a newer one. A prompt come
 hypothesis of each input.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 @dataclass
@@ -50,10 +51,13 @@ class Pool:
 class Past:
     """Places in pools: of each of B × W hypotheses one for each of its T steps; the same for all layers.
 
-    Shapes: places (B, W, T)
+    Texts that began with prompts of different lengths have the first `counts` of their T places, one at least all of them.
+
+    Shapes: places (B, W, T), counts (B), None: all T
     """
 
     places: Int[Tensor, "B W T"]
+    counts: Int[Tensor, " B"] | None = None
 
     @classmethod
     def none(cls, inputs: int, device: torch.device | None = None) -> "Past":
@@ -69,7 +73,11 @@ class Past:
         """So many steps more, whose rows stand in the pools from `first` on, those of one hypothesis side by side."""
         (B, W, _), device = self.places.shape, self.places.device
         new = torch.arange(first, first + B * W * steps, dtype=torch.int32, device=device).view(B, W, steps)
-        return Past(torch.cat((self.places, new), 2))
+        joined = torch.cat((self.places, new), 2)
+        if self.counts is None:
+            return Past(joined)
+        assert steps == 1, "a prompt is read before it is joined"
+        return Past(joined.scatter_(2, self.counts[:, None, None].expand(B, W, 1), new), self.counts + 1)
 
     def last(self, count: int) -> "Past":
         """The last so many steps."""
@@ -77,7 +85,19 @@ class Past:
 
     def select(self, inputs: Tensor, hypotheses: Tensor) -> "Past":
         """These inputs, and of each these hypotheses."""
-        return Past(self.places[inputs[:, None], hypotheses])
+        places = self.places[inputs[:, None], hypotheses]
+        if self.counts is None:
+            return Past(places)
+        counts = self.counts[inputs]
+        return Past(places[..., : int(counts.max())] if len(counts) else places, counts)
+
+    @classmethod
+    def joined(cls, pasts: Sequence["Past"]) -> "Past":
+        """Inputs of several lengths, whose rows stand in the same pools."""
+        longest = max(past.steps for past in pasts)
+        places = torch.cat([pad(past.places, (0, longest - past.steps)) for past in pasts])
+        counts = [torch.full((len(past.places),), past.steps, device=places.device) for past in pasts]
+        return cls(places, torch.cat(counts))
 
 
 @dataclass
@@ -100,7 +120,7 @@ class KeyValueCache:
 
     def at(self, past: Past) -> "KeyValues":
         """What these hypotheses have behind them."""
-        return KeyValues(self.key.rows, self.value.rows, past.places)
+        return KeyValues(self.key.rows, self.value.rows, past.places, past.counts)
 
 
 class KeyValues(NamedTuple):

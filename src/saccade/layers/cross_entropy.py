@@ -14,10 +14,13 @@ from torch import Tensor
 
 from saccade.errors import ShapeError
 from saccade.kernels.function import applied, differentiable_by, keep
+from saccade.kernels.packed_weights import PackedWeight
+from saccade.kernels.packed_weights import times as panel_times
 from saccade.kernels.products import product
 from saccade.kernels.runtime import traced
 from saccade.kernels.softmax import cross_entropy_
 from saccade.kernels.wide_products import times, wide
+from saccade.layers.linear import OutputWeights, rounded_at_rest
 
 # Numbers of one block of logits, 32 MB of float32: enough rows for a fast matrix product.
 BLOCK_NUMBERS = 1 << 23
@@ -60,7 +63,18 @@ def linear_cross_entropy(
         hidden, target = hidden[live], target[live]
     # Asked for inside `forward`, where gradients are always off, this could not be told from evaluation.
     wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (hidden, weight, bias))
+    if not wanted and (panels := rounded_at_rest(OutputWeights(weight, bias), hidden)):
+        return _of_panels(hidden, panels, target, smoothing)
     return applied(_LinearCrossEntropy, hidden, weight, bias, target, smoothing, wanted)
+
+
+def _of_panels(hidden: Tensor, panels: PackedWeight, target: Tensor, smoothing: float) -> Tensor:
+    """The same by weights that were rounded, as texts are written by them."""
+    rows, total = max(1, BLOCK_NUMBERS // panels.width), hidden.new_zeros((), dtype=torch.float64)
+    nothing = hidden.new_zeros(panels.width)  # the panels have the bias
+    for given, wanted in zip(hidden.split(rows), target.split(rows), strict=True):
+        total += cross_entropy_(panel_times(given, panels), nothing, wanted, smoothing).sum(dtype=torch.float64)
+    return total.to(hidden.dtype)
 
 
 def _check(hidden: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> None:

@@ -6,7 +6,7 @@ block; on request they are rounded to 8 or 4 bits. Outside, and where gradients 
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -18,7 +18,16 @@ from saccade.kernels.wide_products import linear
 
 Precision = Literal["float32", "int8", "int4"]
 MAKERS = {"float32": laid_out, "int8": rounded, "int4": rounded_in_groups}
-Map = nn.Linear | nn.Embedding
+
+
+class OutputWeights(NamedTuple):
+    """Weight and bias of an output layer that is no module of its own."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+
+Map = nn.Linear | nn.Embedding | OutputWeights
 
 
 class WeightStore:
@@ -30,7 +39,7 @@ class WeightStore:
 
     def of(self, maps: Sequence[Map], *, finest: bool = False) -> PackedWeight:
         """The panels of several maps of one tensor; the finest are not rounded further than to 8 bits."""
-        key = tuple(id(layer.weight) for layer in maps)
+        key = tuple(id(part) for layer in maps for part in (layer.weight, getattr(layer, "bias", None)))
         if key not in self.kept:
             make = MAKERS["int8" if finest and self.precision == "int4" else self.precision]
             self.kept[key] = (make(*joined(maps)), maps)
@@ -76,6 +85,13 @@ def resting(maps: Sequence[Map], x: Tensor, *, finest: bool = False) -> PackedWe
     if store is None or not panels_on(x) or maps[0].weight.dtype != x.dtype:
         return None
     return store.of(maps, finest=finest)
+
+
+def rounded_at_rest(output: OutputWeights, x: Tensor) -> PackedWeight | None:
+    """The panels of an output layer, where weights are at rest in less than float32; else they would be no quicker here."""
+    store = None if traced() else _store.get()
+    rounded = store is not None and store.precision != "float32"
+    return resting((output,), x, finest=True) if rounded else None
 
 
 def logits(x: Float[Tensor, "... D"], output: Map) -> Float[Tensor, "... V"]:

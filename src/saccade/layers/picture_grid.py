@@ -30,7 +30,7 @@ class PictureGrid(nn.Module):
 
     def forward(self, pixels: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K D"]:
         pixels = shifted(pixels, self.max_shift) if self.training and self.max_shift else pixels
-        grid = self.stages(F.relu(self.stem(pixels)))
+        grid: Tensor = self.stages(F.relu(self.stem(pixels)))
         return grid.flatten(2).transpose(1, 2).contiguous()
 
 

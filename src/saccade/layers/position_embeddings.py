@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.errors import ShapeError, UnknownName
@@ -71,6 +71,10 @@ class Learned(nn.Module):
         if last > len(self.table):
             raise ShapeError(f"learned positions end at {len(self.table)}, got a text of {last}; set model.max_positions")
         return self.table[first:last]
+
+    def at(self, places: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
+        """The vectors of single positions, which there must be."""
+        return self.table[places]
 
 
 def make_positions(name: str, width: int, longest: int) -> Sinusoidal | Learned:

@@ -86,12 +86,18 @@ class WritingLayers:
         rows = x.flatten(0, 1)
         first = self._room(rows)
         pools = [(cache.key.rows, cache.value.rows) for cache in self.caches]
-        where: tuple[Any, ...] = ()
+        where: dict[str, Any] = {}
         if memory:
             places, counts = memory[0].places[:, 0], memory[0].counts
             counts = torch.full((len(places),), places.shape[1]) if counts is None else counts
-            where = [(kept.key, kept.value) for kept in memory], places.int(), counts.int()
-        out, queries, readers = self.laid.table.step(rows, pools, first, past.places.flatten(0, 1), *where)
+            where = {
+                "kept": [(kept.key, kept.value) for kept in memory],
+                "kept_places": places.int(),
+                "counts": counts.int(),
+            }
+        written_at = past.places.flatten(0, 1)
+        lengths = None if past.counts is None else past.counts.repeat_interleave(x.shape[1])
+        out, queries, readers = self.laid.table.step(rows, pools, first, written_at, lengths=lengths, **where)
         written = [
             partial(_weights, layer.mixer.attention, query.view(x.shape), cache, past)  # type: ignore[attr-defined]
             for layer, query, cache in zip(self.layers, queries, self.caches, strict=True)

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -151,6 +151,7 @@ def tried(settings: Settings, start: Start | None, note: Note, run: Path | None 
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
     keep_pages()
+    settings = _without_learned_vectors(settings, note)
     place = Run(run or Path(), settings)
     splits = place.splits()
     task = place.task() if run else _fitted(settings, splits, start)
@@ -171,8 +172,16 @@ def tried(settings: Settings, start: Start | None, note: Note, run: Path | None 
     return _timed(model, corpus, settings, steps, device)
 
 
+def _without_learned_vectors(settings: Settings, note: Note) -> Settings:
+    """What vectors of words start from changes no step, and to learn it may take longer than all that is tried."""
+    if getattr(settings.reader, "vectors", "") != "skip_gram":
+        return settings
+    note("reader.vectors=skip_gram: left out here; a training learns the vectors before its first step")
+    return replace(settings, reader=replace(settings.reader, vectors=""))
+
+
 def _fitted(settings: Settings, splits: Any, start: Start | None) -> Task:
-    examples = fit_to_learn(Kinds.of(settings.system), splits, settings.data)
+    examples = fit_to_learn(Kinds.of(settings.system, settings.task), splits, settings.data)
     return Task.fit(settings, examples, start.task if start else None)
 
 

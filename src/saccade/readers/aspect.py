@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, place
 from saccade.data.stored.ragged import Ragged
-from saccade.data.tensors import FAR, AspectInput, padded
+from saccade.data.stored.stored_examples import StoredTexts
+from saccade.data.stored.token_rows import rows_of
+from saccade.data.tensors import FAR, AspectInput, filled
 from saccade.errors import DataError
 from saccade.readers import words
 from saccade.readers.spelling import Spelling
@@ -45,33 +48,49 @@ def _away(index: int, first: int, last: int) -> int:
     return min(index - first, 0) + max(index - last, 0)
 
 
+class StoredSide(StoredTexts):
+    """The sentences (0) of stored texts, or their aspects (1)."""
+
+    def __init__(self, texts: StoredTexts, side: int) -> None:
+        super().__init__(texts.examples, texts.field)
+        self.side = side
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return StoredSide(found, self.side) if isinstance(index, slice) else found
+
+    def name(self, *facts: Any) -> str:
+        return super().name("aspect" if self.side else "sentence", *facts)
+
+    def _texts(self, rows: Integers) -> Iterator[str]:
+        return (parted(text)[self.side] for text in super()._texts(rows))
+
+
 class AspectColumn(WordsColumn):
-    """Texts with their aspects, and how far each word is from those."""
+    """Texts with their aspects, and how far each word is from those, counted from -FAR."""
 
     def __init__(
         self,
-        rows: Ragged,
-        aspects: list[list[int]],
-        away: list[list[int]],
+        rows: tuple[Ragged, Ragged, Ragged],
         spelling: tuple[Spelling | None, Spelling | None],
         longer: int,
     ) -> None:
-        super().__init__(rows, spelling[0], longer)
-        self.aspects, self.away, self.aspect_spelling = aspects, away, spelling[1]
+        super().__init__(rows[0], spelling[0], longer)
+        self.aspects, self.away, self.aspect_spelling = *rows[1:], spelling[1]
 
     def batch(self, indices: Any) -> AspectInput:
         """The tensors of these texts."""
         own = super().batch(indices)
-        aspect, _ = padded([self.aspects[i] or [0] for i in indices])
-        lengths = own.lengths.new_tensor([len(self.aspects[i]) for i in indices])
-        away = padded([self.away[i] or [0] for i in indices])[0]
+        aspect, aspect_lengths = self.wide(*filled(*self.aspects.together(indices)))
+        counted, lengths = self.away.together(indices)
+        away, _ = self.wide(*filled(counted - FAR, lengths))
         letters = self.spelled(self.aspect_spelling, indices, aspect)
         return AspectInput(
             own.tokens,
             own.lengths,
             spelling=own.spelling,
             aspect=aspect,
-            aspect_lengths=lengths,
+            aspect_lengths=aspect_lengths,
             aspect_spelling=letters,
             distance=away,
         )
@@ -99,13 +118,24 @@ class Reader(words.Reader):
         return list(dict.fromkeys(text for pair in pairs for text in pair))
 
     def encode(self, inputs: Sequence[str]) -> AspectColumn:
-        pairs = [parted(text, f"example {number}: ") for number, text in enumerate(inputs, 1)]
-        sides = [[pair[side] for pair in pairs] for side in (0, 1)]
-        sources, aspects = map(self.tokenizer.encode_batch, sides)
-        rows, longer = self.cut(Ragged.of(sources))
-        pieces = [list(map(self.tokenizer.pieces, side)) for side in sides]
-        away = [distances(tokens[: len(row)], aspect) for row, tokens, aspect in zip(rows, *pieces, strict=True)]
-        return AspectColumn(rows, aspects, away, (self.spelled(sides[0]), self.spelled(sides[1])), longer)
+        sides = self._sides(inputs)
+        tokens, aspects = (rows_of(side, self.tokenizer, self.tokenizer.encode_batch) for side in sides)
+        away = rows_of(inputs, self.tokenizer, self._away, "away", self.config.max_length, limit=2 * FAR + 1)
+        rows, longer = self.cut(tokens)
+        return AspectColumn((rows, aspects, away), (self.spelled(sides[0]), self.spelled(sides[1])), longer)
+
+    @staticmethod
+    def _sides(texts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        if isinstance(texts, StoredTexts):
+            return StoredSide(texts, 0), StoredSide(texts, 1)
+        pairs = [parted(text, f"example {number}: ") for number, text in enumerate(texts, 1)]
+        return [sentence for sentence, _ in pairs], [aspect for _, aspect in pairs]
+
+    def _away(self, texts: Sequence[str]) -> list[list[int]]:
+        """How far the words of each text are from its aspect, those that are read."""
+        pieces = ([self.tokenizer.pieces(part) for part in parted(text)] for text in texts)
+        found = (distances(tokens[: self.config.max_length], aspect) for tokens, aspect in pieces)
+        return [[FAR + number for number in row] for row in found]
 
     def axes(self, example: Example, grid: tuple[int, int] | None = None) -> Mapping[str, Axis]:
         return super().axes(Example(parted(example.input)[0]))

@@ -1,7 +1,7 @@
-"""Pictures: standardized by the mean and deviation of each channel."""
+"""Pictures: standardized by the mean and deviation of each channel, or read by a published network."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,45 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from saccade import records
-from saccade.config import Empty
-from saccade.data.examples import Example, Picture, Splits
+from saccade.data import augmentation
+from saccade.data.examples import Example, Picture, Splits, inputs_of
 from saccade.data.formats.image_files import SUFFIXES, fitted_image, pixels_of
 from saccade.data.formats.tables import Table
+from saccade.data.picture_sets import DrawnPictures
 from saccade.data.tensors import PictureInput
 from saccade.errors import DataError, UsageError
-from saccade.readers import reader
-from saccade.readers.reader import Load, numbered
+from saccade.layers.backbones import Backbone, BackboneGrid, Tensors, opened, shape_of
+from saccade.readers import picture_features, reader
+from saccade.readers.picture_features import FeatureColumn, FrozenNetwork
+from saccade.readers.reader import Load, Note, numbered
 from saccade.view.trace import Axis
 
 FILE = "pixels.json"
 AT_ONCE = 1000  # pictures that are counted together
+SAMPLE = 10_000  # pictures that a scale is learned from, where pictures are drawn
 
 Pixels = NDArray[np.uint8]
-Config = Empty
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(augmentation.Config):
+    """What reads pictures, and what is done to those of training."""
+
+    backbone: str = ""
+    "Directory of a ResNet or ViT in Hugging Face's layout; empty: a network of the system's own, which is trained along."
+    frozen: bool = True
+    "Whether the backbone stays as it is, and reads each picture once; false: it is trained on with the system."
+
+    def __post_init__(self) -> None:
+        if not self.frozen and not self.backbone:
+            raise UsageError(
+                "frozen: of a network of the system's own every part is trained; name a backbone, or leave it out"
+            )
+        if self.backbone and self.frozen and self.augments:
+            fix = "set frozen=false, or leave crop, flip and color out"
+            raise UsageError(
+                f"backbone: a frozen one reads each picture once, so that nothing can change in training; {fix}"
+            )
 
 
 @dataclass(frozen=True)
@@ -71,53 +95,115 @@ class PixelScale:
 class PictureColumn:
     """Pictures in bytes; a batch is made into numbers when it is wanted."""
 
-    def __init__(self, scale: PixelScale, pixels: Pixels) -> None:
-        self.scale, self.pixels = scale, pixels
+    def __init__(self, scale: PixelScale, pixels: Pixels | DrawnPictures, config: Config) -> None:
+        self.scale, self.pixels, self.config = scale, pixels, config
         self.lengths = np.ones(len(pixels), dtype=np.int64)
 
     def batch(self, indices: Any) -> PictureInput:
         """The tensors of these pictures."""
-        return PictureInput(self.scale.standardized(self.pixels[np.asarray(indices, dtype=np.int64)]))
+        return PictureInput(self.scale.standardized(self.some(np.asarray(indices, dtype=np.int64))))
+
+    def some(self, numbers: NDArray[np.int64]) -> Pixels:
+        """The pixels of these pictures, (N, height, width, channels); some are drawn only now."""
+        pixels = self.pixels.pixels(numbers) if isinstance(self.pixels, DrawnPictures) else self.pixels[numbers]
+        return pixels.reshape(len(numbers), *self.scale.shape)
+
+    def in_epoch(self, seed: int, epoch: int) -> "AugmentedColumn | PictureColumn":
+        """The same as this epoch of training sees them."""
+        return AugmentedColumn(self, seed, epoch) if self.config.augments else self
+
+
+@dataclass(frozen=True)
+class AugmentedColumn:
+    """Pictures that are changed at random, in a way of its own in every epoch."""
+
+    pictures: PictureColumn
+    seed: int
+    epoch: int
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Each picture counts one."""
+        return self.pictures.lengths
+
+    def batch(self, indices: Any) -> PictureInput:
+        """The tensors of these pictures."""
+        numbers = np.asarray(indices, dtype=np.int64)
+        pixels, config = self.pictures.some(numbers), self.pictures.config
+        changed = augmentation.augmented(pixels, config, self.seed, self.epoch, numbers.tolist())
+        return PictureInput(self.pictures.scale.standardized(changed))
 
 
 class Reader(reader.Reader):
-    """Standardizes pictures."""
+    """Standardizes pictures, and lets a frozen backbone read them."""
 
     INPUT, OWN, TYPED = Picture, "image_files", "test#0"
     unit, budget = "pictures", 200
 
-    def __init__(self, config: Any, scale: PixelScale) -> None:
+    def __init__(
+        self, config: Any, scale: PixelScale, backbone: Backbone | None = None, tensors: Tensors | None = None
+    ) -> None:
         super().__init__(config)
-        self.scale = scale
+        self.scale, self.backbone, self.tensors = scale, backbone, tensors or {}
+        self.network = FrozenNetwork(backbone, self.tensors) if backbone is not None and backbone.frozen else None
 
     @classmethod
     def fit(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str]) -> "Reader":
-        first = splits.train[0].input.pixels.shape
-        shape = (first[0], first[1], first[2] if len(first) == 3 else 1)
-        return cls(config, PixelScale.of(stacked([example.input for example in splits.train], shape)))
+        shape = _shape_of(splits)
+        if config.backbone:
+            backbone, tensors = opened(config.backbone, frozen=config.frozen)
+            return cls(config, _published_scale(backbone, shape), backbone, tensors)
+        inputs = inputs_of(splits.train)
+        if isinstance(inputs, DrawnPictures):  # of which there may be any number
+            inputs = inputs[:SAMPLE]
+        return cls(config, PixelScale.of(stacked(inputs, shape)))
 
     @classmethod
     def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
-        own, before = splits.train[0].input.pixels.shape, earlier.scale
-        same = before.shape == (own[0], own[1], own[2] if len(own) == 3 else 1)
-        return cls(config, before) if same else cls.fit(config, tokens, splits, texts)
+        same = earlier.scale.shape == _shape_of(splits)
+        if not same or config.backbone:
+            return cls.fit(config, tokens, splits, texts)
+        return cls(config, earlier.scale)
 
     def save(self, directory: Path) -> None:
         self.scale.save(directory)
+        if self.backbone is not None:
+            picture_features.save(directory, self.backbone, self.tensors)
 
     @classmethod
     def load(cls, config: Any, directory: Path) -> "Reader":
-        return cls(config, PixelScale.load(directory))
+        network = picture_features.load(directory) if config.backbone else (None, None)
+        return cls(config, PixelScale.load(directory), *network)
 
     def sizes(self) -> dict[str, Any]:
         height, width, channels = self.scale.shape
-        return {"channels": channels, "height": height, "width": width}
+        if self.network is not None:
+            channels, height, width = shape_of(self.network.backbone, height, width)
+        own = {} if self.backbone is None else {"backbone": self.backbone}
+        return {"channels": channels, "height": height, "width": width, **own}
+
+    def prepare(self, model: Any, splits: Splits, column: Any, note: Note) -> None:
+        for part in model.modules() if self.tensors else ():
+            if isinstance(part, BackboneGrid):
+                part.network.load_state_dict(self.tensors)
 
     def check(self, example: Example) -> None:
         require_shape(example.input.pixels, self.scale.shape)
 
-    def encode(self, inputs: Sequence[Picture]) -> PictureColumn:
-        return PictureColumn(self.scale, stacked(inputs, self.scale.shape))
+    def flaws(self, examples: Sequence[Example]) -> Iterator[tuple[int, str]]:
+        # Those that are drawn are all alike.
+        return super().flaws(examples[:1] if isinstance(inputs_of(examples), DrawnPictures) else examples)
+
+    def encode(self, inputs: Sequence[Picture]) -> PictureColumn | FeatureColumn:
+        if self.network is None:
+            drawn = isinstance(inputs, DrawnPictures)
+            return PictureColumn(self.scale, inputs if drawn else stacked(inputs, self.scale.shape), self.config)
+        numbers: dict[int, int] = {}  # a picture with several captions is read once
+        held = list(inputs)
+        rows = np.array([numbers.setdefault(id(one.pixels), len(numbers)) for one in held], dtype=np.int64)
+        first = {number: one for one, number in zip(held[::-1], rows[::-1].tolist(), strict=True)}
+        pixels = stacked([first[number] for number in range(len(first))], self.scale.shape)
+        return self.network.column(pixels, rows, self.scale.standardized)
 
     def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
         return [source] if isinstance(source, str) and Path(source).suffix.lower() in SUFFIXES else None
@@ -145,6 +231,21 @@ class Reader(reader.Reader):
         """The picture, or the cells of a grid over it."""
         cells = [f"{row}, {column}" for row in range(grid[0]) for column in range(grid[1])] if grid else []
         return {"input": Axis("picture", cells, grid=grid, image=example.input.pixels.squeeze())}
+
+
+def _shape_of(splits: Splits) -> tuple[int, int, int]:
+    """Height, width and channels of the first training picture, which all others must have."""
+    height, width, *channels = splits.train[0].input.pixels.shape
+    return height, width, channels[0] if channels else 1
+
+
+def _published_scale(backbone: Backbone, shape: tuple[int, int, int]) -> PixelScale:
+    """How a published network wants its pixels, which are bytes here."""
+    if shape[2] != backbone.channels:
+        kinds = {1: "gray", 3: "in color"}
+        wanted, got = kinds.get(backbone.channels, f"of {backbone.channels} channels"), kinds[shape[2]]
+        raise DataError(f"reader.backbone: expected pictures that are {wanted}, got {got}; set data.colors, or leave it out")
+    return PixelScale(shape, *(tuple(255 * one for one in own) for own in (backbone.mean, backbone.deviation)))
 
 
 def _histograms(pixels: Pixels) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import torch
 from saccade.config import Positive
 from saccade.data import imported, tokenizers
 from saccade.data.examples import Example, Pair, Splits
-from saccade.data.formats import pair_files
+from saccade.data.formats import pair_files, tagged_files
 from saccade.data.formats.tables import Table
 from saccade.data.tensors import PiecesInput, padded
 from saccade.data.tokenizers import Tokenizer, unknown_places
@@ -194,7 +194,7 @@ class Reader(reader.Reader):
         return Example(text) if text and not text.isspace() else None
 
     def listed(self, source: str | Table, column: str = "") -> Iterable[Any] | None:
-        return pair_files.inputs_of(source, column)
+        return tagged_files.inputs_of(source) or pair_files.inputs_of(source, column)
 
     def limit(self) -> str:
         """How long a text is at most that is read to its end."""

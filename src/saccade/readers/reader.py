@@ -81,6 +81,8 @@ class Reader(Side):
     "The format of the user's own files."
     TYPED: ClassVar[str] = "TEXT"
     "What a person types or names for an input."
+    TUPLE: ClassVar[bool] = False
+    "Whether a tuple is one input of several parts; else it is several inputs."
     unit: ClassVar[str] = "tokens"
     "What the size of a batch is counted in."
     budget: ClassVar[int] = 20_000
@@ -104,6 +106,10 @@ class Reader(Side):
     def encode(self, inputs: Sequence[Any]) -> Column:
         """Inputs as numbers."""
         raise NotImplementedError
+
+    def typed(self, words: Sequence[str]) -> list[Any]:
+        """The inputs that these words of a command line name."""
+        return list(words)
 
     def parse(self, typed: Any, splits: Load) -> Example | None:
         """The example that a person typed, named or holds; None: an empty line. `splits` loads the run's own data."""

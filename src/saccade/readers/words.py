@@ -51,10 +51,13 @@ class WordsColumn:
 
     def batch(self, indices: Any) -> WordsInput:
         """The tensors of these texts."""
-        tokens, lengths = filled(*self.rows.together(indices))
-        if tokens.shape[1] == 0:  # all are empty: layers expect a place, if only one of padding
-            tokens = tokens.new_zeros(len(tokens), 1)
+        tokens, lengths = self.wide(*filled(*self.rows.together(indices)))
         return WordsInput(tokens, lengths, spelling=self.spelled(self.spelling, indices, tokens))
+
+    @staticmethod
+    def wide(numbers: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """If all rows are empty, one place of padding, which layers expect."""
+        return numbers if numbers.shape[1] else numbers.new_zeros(len(numbers), 1), lengths
 
     @staticmethod
     def spelled(spelling: Spelling | None, indices: Any, tokens: torch.Tensor) -> torch.Tensor | None:

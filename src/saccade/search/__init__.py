@@ -4,7 +4,6 @@ Letters: B inputs, W hypotheses of each, V vocabulary.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -18,8 +17,8 @@ from saccade.search.forced import Forced, forced
 from saccade.search.greedy import greedy
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import Hypothesis, HypothesisLook
-from saccade.search.loop import walk
-from saccade.search.protocol import Glance, Keys, Prefiller, State, Step, StepLook, Writer, each
+from saccade.search.loop import Prompts, walk
+from saccade.search.protocol import Glance, Joiner, Keys, Prefiller, State, Step, StepLook, Writer, each
 from saccade.search.sampling import sampling
 from saccade.search.search_config import Config
 
@@ -117,7 +116,7 @@ def _walks(
     device: torch.device | None,
     looks: bool = False,
 ) -> list[tuple[list[int], Steps]]:
-    """For each length of prompts: the inputs that have it, and the loop over them, about to begin.
+    """Inputs, and the loop over them, about to begin: all together, or those of each length of prompts apart.
 
     Inputs whose prompts differ in length stand at different places of their texts, where most states keep one place for all.
     """
@@ -128,23 +127,33 @@ def _walks(
     if len(prompts) != inputs:
         raise UsageError(f"prompts: expected {inputs}, one for each input, got {len(prompts)}")
     rows = [[first, *prompt] for first, prompt in zip(starts, prompts, strict=True)]
+    limits = torch.tensor([_most(config, context_length, len(row)) for row in rows])
+    lengths = [[place for place, row in enumerate(rows) if len(row) == size] for size in sorted(set(map(len, rows)))]
+    # Beyond the context texts slide each in its own time, and looks have as many keys as the longest text.
+    joined = isinstance(writer, Joiner) and writer.joins and context_length is not None and not looks
     walks = []
-    for length in sorted({len(row) for row in rows}):
-        members = [place for place, row in enumerate(rows) if len(row) == length]
-        choose, width = _method(config, [positions[place] for place in members], [prompts[place] for place in members])
+    for together in [lengths] if joined else [[members] for members in lengths]:
+        everyone = [place for members in together for place in members]
+        choose, width = _method(config, [positions[place] for place in everyone], [prompts[place] for place in everyone])
         steps = walk(
             writer,
             memory,
-            _within(config, context_length, length),
+            config,
             choose,
-            inputs=None if len(members) == inputs else torch.tensor(members).to(device=device),
-            prompts=torch.tensor([rows[place] for place in members]).to(device=device),
+            prompts=[
+                Prompts(
+                    None if len(members) == inputs else torch.tensor(members).to(device=device),
+                    torch.tensor([rows[place] for place in members]).to(device=device),
+                )
+                for members in together
+            ],
+            limits=limits[everyone],
             width=width,
             end=end,
             banned=frozenset(banned),
             looks=looks,
         )
-        walks.append((members, steps))
+        walks.append((everyone, steps))
     return walks
 
 
@@ -174,11 +183,9 @@ def _decided(steps: Steps, inputs: int, end: int) -> Iterator[list[list[int]]]:
         yield fresh
 
 
-def _within(config: Config, context_length: int | None, prompt: int) -> Config:
-    """The search for texts after prompts of so many tokens, as far as the context reaches; the last token is not read."""
-    if context_length is None:
-        return config
-    return replace(config, max_length=max(1, min(config.max_length, context_length + 1 - prompt)))
+def _most(config: Config, context_length: int | None, prompt: int) -> int:
+    """How many tokens may follow a prompt of so many, as far as the context reaches; the last token is not read."""
+    return config.max_length if context_length is None else max(1, min(config.max_length, context_length + 1 - prompt))
 
 
 def _method(config: Config, positions: Sequence[int], prompts: Sequence[Sequence[int]]) -> tuple[Choose, int]:

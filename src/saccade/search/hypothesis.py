@@ -9,12 +9,12 @@ from torch import Tensor
 from saccade.search.protocol import Keys
 
 
-def divisor(length: int, penalty: float) -> Tensor:
+def divisor(length: int | Tensor, penalty: float) -> Tensor:
     """What a log-probability is divided by to rank texts of different lengths: length ** penalty, kept finite.
 
     0 ranks by the plain sum, which favors short texts; 1 by the mean over the tokens, the end token among them.
     """
-    power = torch.tensor(float(length), dtype=torch.float64) ** penalty
+    power = torch.as_tensor(length, dtype=torch.float64) ** penalty
     return power.clamp(max=torch.finfo(torch.float64).max)
 
 

@@ -1,7 +1,8 @@
 """The one loop of all searches, a generator: step, choose, put what ended aside, let finished inputs go."""
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -10,8 +11,23 @@ from saccade.errors import SaccadeError, ShapeError
 from saccade.search.candidates import Candidates, Choose, writable
 from saccade.search.history import Endings, History
 from saccade.search.hypothesis import divisor
-from saccade.search.protocol import NEVER, State, Step, Writer, read
+from saccade.search.protocol import NEVER, Joiner, State, Step, Writer, read
 from saccade.search.search_config import Config
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """What inputs of a memory go on from, of one length; inputs None is all of them.
+
+    Shapes: inputs (B), tokens (B, T)
+    """
+
+    inputs: Tensor | None
+    tokens: Tensor
+
+    def of(self, state: State) -> Any:
+        """The state of these inputs."""
+        return state if self.inputs is None else state.select(self.inputs, torch.zeros_like(self.inputs)[:, None])
 
 
 @torch.inference_mode()
@@ -21,24 +37,24 @@ def walk(
     config: Config,
     choose: Choose,
     *,
-    inputs: Tensor | None,
-    prompts: Tensor,
+    prompts: Sequence[Prompts],
+    limits: Tensor,
     width: int,
     end: int,
     banned: Collection[int],
     looks: bool,
 ) -> Iterator[tuple[History, Endings, Tensor]]:
-    """Follow up to `width` open hypotheses after each of these prompts (B, T); `choose` says how.
+    """Follow up to `width` open hypotheses after each of B prompts, up to `limits` (B,) tokens; `choose` says how.
 
-    After every step: all steps so far, the texts that ended, and the prompts that go on, by their index. `inputs` (B,) are
-    the inputs of the memory that they belong to; None is all.
+    After every step: all steps so far, the texts that ended, and the prompts that go on, by their index. Prompts of several
+    lengths are for a writer that joins them.
     """
-    B = len(prompts)
+    B = len(limits)
     history, endings = History(B), Endings(B, config.n_best, config.length_penalty)
-    longest = divisor(config.max_length, config.length_penalty)
+    longest = divisor(limits, config.length_penalty)
     active, totals = torch.arange(B), torch.zeros(B, 1, dtype=torch.float64)
-    tokens, state = prompts[:, -1:], read(writer, prompts[:, :-1], _started(writer, memory, inputs))
-    for number in range(config.max_length):
+    tokens, state = _begun(writer, memory, prompts)
+    for number in range(int(limits.max())):
         step = _stepped(writer, tokens, state, max(end, *banned, 0))
         # A penalty on repetition is on log-probabilities; all else is the same for logits that were not normalized.
         own = step.logits if config.repetition_penalty == 1 else step.log_probs
@@ -49,12 +65,12 @@ def walk(
         endings.add(active, candidates.only(ended), number)
         going = candidates.only(~ended).first(width)
         history.add(active, going, step.glance() if looks else [])
-        if number + 1 == config.max_length:
-            endings.add(active, going, number)
-            going = going.only(torch.tensor(False))
+        if (full := limits[active] == number + 1).any():
+            endings.add(active, going.only(full[:, None]), number)
+            going = going.only(~full[:, None])
         # More tokens can only lower a log-probability, and no text is longer than the limit: a hypothesis whose total,
         # spread over the longest text, does not reach the last place cannot reach it later.
-        stay = (going.totals.amax(1) / longest > endings.worst(active)).nonzero().squeeze(1)
+        stay = (going.totals.amax(1) / longest[active] > endings.worst(active)).nonzero().squeeze(1)
         yield history, endings, active[stay]
         if len(stay) == 0:
             return
@@ -63,9 +79,12 @@ def walk(
         active, totals, tokens = active[stay], going.totals, going.tokens.to(step.logits.device)
 
 
-def _started(writer: Writer, memory: Any, inputs: Tensor | None) -> Any:
+def _begun(writer: Writer, memory: Any, prompts: Sequence[Prompts]) -> tuple[Tensor, Any]:
+    """The last token of each prompt (B, 1), and the state after the others."""
     state = writer.start(memory)
-    return state if inputs is None else state.select(inputs, torch.zeros_like(inputs)[:, None])
+    states = [read(writer, own.tokens[:, :-1], own.of(state)) for own in prompts]
+    tokens = torch.cat([own.tokens[:, -1:] for own in prompts])
+    return tokens, cast(Joiner, writer).join(states) if len(states) > 1 else states[0]
 
 
 def _stepped(writer: Writer, tokens: Tensor, state: Any, largest: int) -> Step:

@@ -90,6 +90,18 @@ class Prefiller(Writer, Protocol):
         ...
 
 
+@runtime_checkable
+class Joiner(Writer, Protocol):
+    """A writer that can write texts side by side whose prompts differ in length."""
+
+    joins: bool
+    "Whether it can, as it is configured."
+
+    def join(self, states: Sequence[Any]) -> Any:
+        """One state of states with W = 1, which were selected from one and then read prompts of different lengths."""
+        ...
+
+
 def read(writer: Writer, tokens: Tensor, state: Any) -> Any:
     """The state after these tokens (B, T), read at once where the writer can, else one after another."""
     if isinstance(writer, Prefiller) and tokens.shape[1]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from saccade.kernels.nucleus import least_of_nucleus
 from saccade.search.candidates import Candidates, Choose, best
 from saccade.search.protocol import NEVER
 from saccade.search.search_config import Config
@@ -96,11 +97,7 @@ def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
     """The fewest of the likeliest that together reach `top_p` of the whole, and their equals; the others become 0."""
     if top_p == 1:
         return probabilities
-    # NumPy sorts numbers without their places, which is all that is needed here, and several times faster.
-    ordered = torch.from_numpy(np.sort(probabilities.numpy())).flip(-1)
-    reached = ordered.cumsum(-1, dtype=torch.float64)
-    beyond = reached - ordered >= top_p * reached[..., -1:]
-    least = ordered.masked_fill(beyond, float("inf")).amin(-1, keepdim=True)
+    least = least_of_nucleus(probabilities.flatten(0, -2), top_p).unflatten(0, probabilities.shape[:-1])
     return probabilities.masked_fill(probabilities < least, 0.0)
 
 

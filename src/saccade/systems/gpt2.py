@@ -96,7 +96,7 @@ PRESETS = {
 class State:
     """The tokens of each hypothesis, and the keys and values of those that the model still attends to.
 
-    Shapes: tokens (B, W, T)
+    Shapes: tokens (B, W, T), zeros before those of a text that is shorter than others
     """
 
     tokens: Int[Tensor, "B W T"]
@@ -193,8 +193,11 @@ class Model(System):
         """One more token for every hypothesis. A full context goes on with its later half."""
         if state.past.steps == self.context_length:
             state = self._renewed(state)
-        past = state.past.with_steps(state.layers.used)
-        x = self._embedded(tokens.flatten()[:, None], state.past.steps).view(*tokens.shape, -1)
+        past, places = state.past.with_steps(state.layers.used), state.past.counts
+        if places is None:
+            x = self._embedded(tokens.flatten()[:, None], state.past.steps).view(*tokens.shape, -1)
+        else:
+            x = self.dropout(self.embedding(tokens) + self.positions.at(places)[:, None])
         return self._advanced(x, tokens[..., None], past, state)
 
     def prefill(self, tokens: Int[Tensor, "B T"], state: State) -> Step:
@@ -203,6 +206,17 @@ class Model(System):
         state = State(tokens[:, None, : tokens.shape[1] - kept.shape[1]], state.past, state.layers)
         past = state.past.with_steps(state.layers.used, kept.shape[1])
         return self._advanced(self._embedded(kept, 0), kept[:, None], past, state)
+
+    @property
+    def joins(self) -> bool:
+        """Masks look at a token's place in its text, and for joined texts these differ."""
+        return self.config.mask == "none"
+
+    def join(self, states: Sequence[State]) -> State:
+        """Prompts of different lengths, read one after another, as one state. No text of it reaches beyond the context."""
+        longest = max(state.tokens.shape[-1] for state in states)
+        tokens = torch.cat([F.pad(state.tokens, (longest - state.tokens.shape[-1], 0)) for state in states])
+        return State(tokens, Past.joined([state.past for state in states]), states[0].layers)
 
     def _renewed(self, state: State) -> State:
         """The same hypotheses with the later half of their tokens, read anew: each counts as an input of its own."""

@@ -21,7 +21,7 @@ from saccade.layers.memory_layers import Answers, Hop, Sentences, in_places
 from saccade.systems.system import BatchLook, Labeler, Recorded
 from saccade.view.trace import Axis
 
-READS, WRITES = "facts", "answer"
+READS, WRITES = "facts", "candidate"
 DEFAULTS = {
     "tokens": {"kind": "word", "lower": True},
     "train": {"batch_size": 32, "learning_rate": 5e-3, "steps": 3000, "valid_every": 300, "save_every": 300, "patience": 5},

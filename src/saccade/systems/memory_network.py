@@ -31,7 +31,7 @@ from saccade.layers.memory_layers import (
 from saccade.systems.system import BatchLook, Labeler, Output, Recorded
 from saccade.view.trace import Axis
 
-READS, WRITES = "story", "answer"
+READS, WRITES = "story", "candidate"
 DEFAULTS = {
     "tokens": {"kind": "word", "lower": True},
     "train": {"batch_size": 32, "optimizer": "sgd", "momentum": 0.0, "learning_rate": 0.32, "clip": 1.25},

@@ -7,17 +7,18 @@ Writes: a label, after the last glimpse.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention import looks as recording
-from saccade.config import Positive, Rate
+from saccade.config import Count, Portion, Positive, Rate
 from saccade.data.tensors import Batch, PictureInput
 from saccade.errors import UsageError
+from saccade.layers.linear import Linear
+from saccade.layers.retina import Retina
 from saccade.systems.system import BatchLook, Labeler, Output, PlacesLook, Recorded, cosine
 
 READS, WRITES = "picture", "label"
@@ -25,6 +26,7 @@ DEFAULTS = {
     "model": {"num_scales": 2},
     "train": cosine(4000, 1e-3, every=400, patience=0) | {"batch_tokens": 128, "clip": 0.0},
 }
+MULTIPLIERS = (-4658895280553007687, -7723592293110705685)  # those of splitmix64 (Steele, Lea and Flood 2014), signed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +41,20 @@ class Config:
     "Windows around each place; each is twice as wide as the one before, at half its resolution."
     glimpse_hidden_size: Positive = 128
     "Units for what a glimpse shows, and as many for where it is."
+    core: Literal["rnn", "lstm"] = "rnn"
+    "The recurrent network: of rectified units, as for classification in the paper, or an LSTM, as for its game."
     hidden_size: Positive = 256
     "Units of the recurrent network."
+    policy: Literal["learned", "random", "center"] = "learned"
+    "Who chooses where to look: the network; chance; or nobody, the window stays in the center. The latter are controls."
+    location_hidden_size: Count = 0
+    "Units of a layer between the recurrent network and the next location; 0: none."
     location_std: Rate = 0.2
     "Standard deviation of the sampled location; the image reaches from −1 to 1."
     num_samples: Positive = 1
     "Paths sampled for each training example (Monte Carlo); their losses are averaged."
+    discount: Portion = 1.0
+    "What the reward at the end loses at each glimpse before it."
     reinforce_weight: Rate = 1.0
     "Weight of the policy's loss beside the cross-entropy of the label."
 
@@ -56,68 +66,18 @@ class Path(NamedTuple):
     """
 
     logits: Float[Tensor, "B _"]
-    locations: Float[Tensor, "B T 2"]
     log_probs: Float[Tensor, "B _"]
     baselines: Float[Tensor, "B _"]
 
 
-def corner(locations: Float[Tensor, "... 2"], height: int, width: int, size: int) -> Int[Tensor, "... 2"]:
-    """The upper left pixel of a window of this size around each location; (−1, −1) is the image's upper left corner."""
-    extent = torch.stack((torch.full_like(locations[..., 0], height), torch.full_like(locations[..., 1], width)), -1)
-    return ((locations + 1) / 2 * extent).round().long() - size // 2
-
-
-def glimpses(images: Float[Tensor, "B C H W"], locations: Float[Tensor, "B 2"], size: int, scales: int) -> Tensor:
-    """Windows of `size`, 2 · `size`, … pixels around each location, all scaled to `size`; zero outside the image.
-
-    Shapes: -> (B, scales · C, size, size)
-    """
-    B, _, H, W = images.shape
-    windows = []
-    for scale in range(scales):
-        reach = size * 2**scale
-        top, left = corner(locations, H, W, reach).unbind(-1)
-        steps = torch.arange(reach, device=images.device)
-        rows, columns = top[:, None] + steps, left[:, None] + steps
-        inside = ((rows >= 0) & (rows < H))[:, :, None] & ((columns >= 0) & (columns < W))[:, None]
-        samples = torch.arange(B, device=images.device)[:, None, None]
-        pixels = images.permute(0, 2, 3, 1)[samples, rows.clamp(0, H - 1)[:, :, None], columns.clamp(0, W - 1)[:, None]]
-        window = pixels.where(inside[..., None], 0).permute(0, 3, 1, 2)
-        windows.append(F.avg_pool2d(window, 2**scale) if scale else window)
-    return torch.cat(windows, 1)
-
-
-@dataclass(frozen=True)
-class Glimpse:
-    """The windows of one glimpse.
-
-    Shapes: boxes (B, scales, 4), row, column, height and width in pixels
-    """
-
-    boxes: Tensor
-
-
-class Retina(nn.Module):
-    """What is seen around a location, and a record of it.
-
-    Shapes: images (B, C, H, W), locations (B, 2) -> (B, scales · C, size, size)
-    """
-
-    def __init__(self, size: int, scales: int) -> None:
-        super().__init__()
-        self.size, self.scales = size, scales
-
-    def forward(self, images: Float[Tensor, "B C H W"], locations: Float[Tensor, "B 2"]) -> Float[Tensor, "B _ _ _"]:
-        recording.record(Glimpse(self.boxes(locations, images.shape[2], images.shape[3])))
-        return glimpses(images, locations, self.size, self.scales)
-
-    def boxes(self, locations: Float[Tensor, "B 2"], height: int, width: int) -> Int[Tensor, "B _ 4"]:
-        """The windows of all scales."""
-        windows = []
-        for scale in range(self.scales):
-            place = corner(locations, height, width, self.size * 2**scale)
-            windows.append(torch.cat((place, torch.full_like(place, self.size * 2**scale)), -1))
-        return torch.stack(windows, 1)
+def from_pixels(images: Float[Tensor, "B C H W"], step: int) -> Float[Tensor, "B 2"]:
+    """Locations as if by chance, but always the same for a picture: a hash of its pixels."""
+    places = torch.arange(1, images[0].numel() + 1, device=images.device)
+    key = ((images.flatten(1) * 1000).round().long() * places).sum(1)
+    mixed = key[:, None] * len(MULTIPLIERS) + torch.arange(2, device=images.device) + (step << 40)
+    for multiplier in MULTIPLIERS:
+        mixed = (mixed ^ (mixed >> 30)) * multiplier
+    return ((mixed >> 40) & 0xFFFF) / 0x8000 - 1.0
 
 
 class GlimpseNetwork(nn.Module):
@@ -128,12 +88,45 @@ class GlimpseNetwork(nn.Module):
 
     def __init__(self, pixels: int, hidden: int) -> None:
         super().__init__()
-        self.what, self.where = nn.Linear(pixels, hidden), nn.Linear(2, hidden)
-        self.what_map, self.where_map = nn.Linear(hidden, 2 * hidden), nn.Linear(hidden, 2 * hidden)
+        self.what, self.where = Linear(pixels, hidden), nn.Linear(2, hidden)
+        self.what_map, self.where_map = Linear(hidden, 2 * hidden), Linear(hidden, 2 * hidden)
 
     def forward(self, window: Float[Tensor, "B C S S"], location: Float[Tensor, "B 2"]) -> Float[Tensor, "B _"]:
         what, where = F.relu(self.what(window.flatten(1))), F.relu(self.where(location))
         return F.relu(self.what_map(what) + self.where_map(where))
+
+
+class RectifiedCore(nn.Module):
+    """h' = max(0, W g + U h).
+
+    Shapes: glimpse (B, width), state (B, hidden) -> (B, hidden)
+    """
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.glimpse_map, self.state_map = Linear(width, hidden), Linear(hidden, hidden)
+        self.state_size = hidden
+
+    def forward(self, glimpse: Float[Tensor, "B _"], state: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+        return F.relu(self.glimpse_map(glimpse) + self.state_map(state))
+
+
+class LstmCore(nn.Module):
+    """An LSTM; its state is the output and then the cell.
+
+    Shapes: glimpse (B, width), state (B, 2 · hidden) -> (B, 2 · hidden)
+    """
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.glimpse_map, self.state_map = Linear(width, 4 * hidden), Linear(hidden, 4 * hidden)
+        self.state_size = 2 * hidden
+
+    def forward(self, glimpse: Float[Tensor, "B _"], state: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+        output, cell = state.chunk(2, -1)
+        opening, keeping, showing, new = (self.glimpse_map(glimpse) + self.state_map(output)).chunk(4, -1)
+        cell = keeping.sigmoid() * cell + opening.sigmoid() * new.tanh()
+        return torch.cat((showing.sigmoid() * cell.tanh(), cell), -1)
 
 
 class Model(Labeler):
@@ -146,13 +139,15 @@ class Model(Labeler):
         if config.glimpse_size > min(height, width):
             raise UsageError(f"glimpse_size: expected at most {min(height, width)} pixels, got {config.glimpse_size}")
         self.config = config
-        hidden, inner = config.hidden_size, config.glimpse_hidden_size
+        hidden, inner, between = config.hidden_size, config.glimpse_hidden_size, config.location_hidden_size
         self.retina = Retina(config.glimpse_size, config.num_scales)
         self.glimpse = GlimpseNetwork(config.num_scales * channels * config.glimpse_size**2, inner)
-        self.glimpse_map, self.state_map = nn.Linear(2 * inner, hidden), nn.Linear(hidden, hidden)
-        self.location = nn.Linear(hidden, 2)
-        self.baseline = nn.Linear(hidden, 1)
-        self.label = nn.Linear(hidden, labels)
+        self.core = (LstmCore if config.core == "lstm" else RectifiedCore)(2 * inner, hidden)
+        if config.policy == "learned":
+            layers = [Linear(hidden, between), nn.ReLU()] if between else []
+            self.location = nn.Sequential(*layers, Linear(between or hidden, 2))
+            self.baseline = nn.Linear(hidden, 1)
+        self.label = Linear(hidden, labels)
 
     def forward(self, batch: Batch) -> Output:
         """Cross-entropy for the label, REINFORCE for the locations, and the baseline's error (section 3.2)."""
@@ -160,39 +155,59 @@ class Model(Labeler):
             raise UsageError("writer.agreement: ram samples its glimpses, and two passes never agree; leave it at 0")
         copies = self.config.num_samples if self.training else 1
         labels = batch.target.labels.repeat(copies)
-        path = self.look_around(batch.input.pixels.repeat(copies, 1, 1, 1))
+        path = self.look_around(batch.input.pixels, copies)
         reward = (path.logits.argmax(-1) == labels).float()
-        advantage = reward[:, None] - path.baselines
         smoothing, weights = self.smoothing(batch.target), self.class_weights(batch.target)
         cross_entropy = F.cross_entropy(path.logits, labels, weights, label_smoothing=smoothing, reduction="sum")
-        policy = -(path.log_probs * advantage.detach()).sum()
-        loss = cross_entropy + self.config.reinforce_weight * policy + advantage.square().sum()
+        loss = cross_entropy + self.policy_loss(path, reward)
         metrics = {"cross_entropy": cross_entropy.detach() / copies, "accuracy": reward.sum() / copies}
         return Output(loss / copies, len(batch.target.labels), metrics)
 
-    def look_around(self, images: Float[Tensor, "B C H W"]) -> Path:
-        """All glimpses. Locations are sampled in training, else the most likely is taken; the first is the center."""
-        config = self.config
-        location = images.new_zeros(len(images), 2)
-        state = images.new_zeros(len(images), config.hidden_size)
-        locations, log_probs, baselines = [location], [], []
-        for step in range(config.num_glimpses):
-            state = F.relu(self.glimpse_map(self.glimpse(self.retina(images, location), location)) + self.state_map(state))
-            if step + 1 < config.num_glimpses:
-                baselines.append(self.baseline(state.detach()).squeeze(-1))
-                location, log_prob = self.next_location(state)
-                locations.append(location)
-                log_probs.append(log_prob)
-        return Path(self.label(state), torch.stack(locations, 1), torch.stack(log_probs, 1), torch.stack(baselines, 1))
+    def policy_loss(self, path: Path, reward: Float[Tensor, " B"]) -> Float[Tensor, ""]:
+        """REINFORCE, whose gradient is that of the expected reward, and the squared error of the baseline."""
+        left = torch.arange(path.log_probs.shape[1], device=reward.device).flip(0)  # glimpses between the next and the last
+        advantage = reward[:, None] * self.config.discount**left - path.baselines
+        return advantage.square().sum() - self.config.reinforce_weight * (path.log_probs * advantage.detach()).sum()
 
-    def next_location(self, state: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B 2"], Float[Tensor, " B"]]:
+    def look_around(self, images: Float[Tensor, "B C H W"], copies: int = 1) -> Path:
+        """All glimpses, along so many paths for each image, which share the first: it is at the center."""
+        images = images.contiguous()  # once for all glimpses
+        samples = torch.arange(len(images), device=images.device)
+        location = images.new_zeros(len(images), 2)
+        state = images.new_zeros(len(images), self.core.state_size)
+        states, log_probs = [], [images.new_zeros(copies * len(images), 0)]
+        for step in range(self.config.num_glimpses):
+            if step:
+                location, log_prob = self.next_location(images, samples, states[-1], step)
+                log_probs.append(log_prob)
+            state = self.core(self.glimpse(self.retina(images, samples, location), location), state)
+            if not step and copies > 1:
+                samples, state = samples.repeat(copies), state.repeat(copies, 1)
+            states.append(state[:, : self.config.hidden_size])
+        return Path(self.label(states[-1]), torch.cat(log_probs, 1), self.expected(states[:-1]))
+
+    def expected(self, states: Sequence[Float[Tensor, "B D"]]) -> Float[Tensor, "B _"]:
+        """The reward that each state promises; nothing where no policy is learned."""
+        if self.config.policy != "learned":
+            return states[0].new_zeros(len(states[0]), 0)
+        return self.baseline(torch.stack(states, 1).detach()).squeeze(-1)
+
+    def next_location(
+        self, images: Tensor, samples: Tensor, state: Float[Tensor, "B D"], step: int
+    ) -> tuple[Float[Tensor, "B 2"], Float[Tensor, "B _"]]:
         """A place of the image and the logarithm of its density, up to a constant. No gradient goes through the place."""
+        policy, shape = self.config.policy, (len(state), 2)
+        if policy == "center":
+            return state.new_zeros(shape), state.new_zeros(len(state), 0)
+        if policy == "random":  # drawn on the CPU in training, here and below, so that every device draws alike
+            drawn = (torch.rand(shape) * 2 - 1).to(state) if self.training else from_pixels(images, step)
+            return drawn, state.new_zeros(len(state), 0)
         std = self.config.location_std
         mean = torch.tanh(self.location(state.detach()))  # the policy's noisy gradient would spoil what the label needs
         location = mean.detach()
         if self.training:
-            location = location + std * torch.randn(mean.shape, dtype=mean.dtype).to(mean.device)  # alike on every device
-        log_prob = -((location - mean) / std).square().sum(-1) / 2
+            location = location + std * torch.randn(shape, dtype=mean.dtype).to(mean.device)
+        log_prob = -((location - mean) / std).square().sum(-1, keepdim=True) / 2
         return location.clamp(-1, 1), log_prob
 
     def logits(self, input: PictureInput) -> Float[Tensor, "B labels"]:
@@ -201,5 +216,5 @@ class Model(Labeler):
 
     def looks(self, input: PictureInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """The window of each glimpse in pixels, of all its scales."""
-        boxes = torch.stack([glimpse.boxes for glimpse in recorded["retina"]], 1)
+        boxes = torch.stack([glimpse.boxes() for glimpse in recorded["retina"]], 1)
         return [PlacesLook("glimpses", "glimpses", "input", boxes.squeeze(2))]

@@ -1,7 +1,7 @@
-"""A residual network with squeeze and excitation (He et al. 2016; Hu et al. 2018).
+"""A residual network with squeeze and excitation, or self-attention (He et al. 2016; Hu et al. 2018; Zhang et al. 2019).
 
 Reads: a picture, by convolutions with a way around each two of them.
-Attends: every block, from the mean of each channel, to its channels: a gate between 0 and 1 for each.
+Attends: every block, from the mean of each channel, to its channels; after a stage, if asked for, every place to all places.
 Writes: a label, from the mean over all places of what the last block let through.
 """
 
@@ -17,6 +17,7 @@ from saccade.config import Count, Positive, Share
 from saccade.data.tensors import PictureInput
 from saccade.errors import UsageError
 from saccade.layers.picture_grid import convolution, shifted
+from saccade.layers.spatial_attention import SpatialAttention
 from saccade.layers.squeeze_excitation import SqueezeExcitation
 from saccade.systems.system import BatchLook, Labeler, Recorded, cosine
 
@@ -35,6 +36,8 @@ class Config:
 
     excitation: Literal["se", "none"] = "se"
     "se: squeeze and excitation at the end of each block; none: the plain network, the control."
+    self_attention: Count = 0
+    "Stage after which every place attends to all places; 0: none."
     reduction: Positive = 16
     "How many times narrower the layer is that the gates come from; the paper's r."
     channels: Positive = 32
@@ -52,8 +55,8 @@ class Config:
 
 
 def attends(config: Config) -> bool:
-    """Whether channels are weighed."""
-    return config.excitation == "se"
+    """Whether channels are weighed, or places."""
+    return config.excitation == "se" or config.self_attention > 0
 
 
 class Block(nn.Module):
@@ -99,20 +102,27 @@ class Model(Labeler):
             )
             for stage, (before, own) in enumerate(zip([first, *widths], widths, strict=False))
         )
+        self.attention = SpatialAttention(widths[config.self_attention - 1]) if config.self_attention else None
+        self.grid = _grid(config, height, width) if config.self_attention else None
         self.output = nn.Linear(widths[-1], labels)
 
     def logits(self, input: PictureInput) -> Float[Tensor, "B labels"]:
         x = shifted(input.pixels, self.config.max_shift, self.config.flip) if self.training else input.pixels
         x = F.relu(self.stem(x))
-        for stage in self.stages:
+        for number, stage in enumerate(self.stages, 1):
             x = stage(x)
+            if self.attention is not None and number == self.config.self_attention:
+                x = self.attention(x)
         logits: Tensor = self.output(x.mean((2, 3)))
         return logits
 
     def looks(self, input: PictureInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
-        """The gates of each block over its channels."""
-        gates_of = {_block(name): seen[-1].weights()[:, None] for name, seen in recorded.items()}
-        return [BatchLook(name, "output", f"{gates.shape[-1]} channels", gates) for name, gates in gates_of.items()]
+        """The gates of each block over its channels, and the places over all places."""
+        weights = {name: seen[-1].weights()[:, None] for name, seen in recorded.items()}
+        places = [BatchLook("self-attention", "input", "input", weights.pop("attention"))] if self.attention else []
+        gates_of = {_block(name): gates for name, gates in weights.items()}
+        gates = [BatchLook(name, "output", f"{own.shape[-1]} channels", own) for name, own in gates_of.items()]
+        return [*places, *gates]
 
 
 def _block(name: str) -> str:
@@ -121,8 +131,16 @@ def _block(name: str) -> str:
     return f"stage {int(stage) + 1} block {int(block) + 1}"
 
 
+def _grid(config: Config, height: int, width: int) -> tuple[int, int]:
+    """Rows and columns of the stage that attends."""
+    halved = config.stride * 2 ** (config.self_attention - 1)
+    return -(-height // halved), -(-width // halved)
+
+
 def _check(config: Config, height: int, width: int) -> None:
-    """Whether more than one place is left at the end, so that a batch of one picture has a spread."""
+    """Whether the stage that attends is there, and more than one place left at the end: a batch of one needs a spread."""
+    if config.self_attention > config.num_stages:
+        raise UsageError(f"self_attention: expected one of the {config.num_stages} stages, got {config.self_attention}")
     least = config.stride * 2 ** (config.num_stages - 1) + 1
     if min(height, width) < least:
         limit = f"{config.num_stages} stages halve a picture to one place"

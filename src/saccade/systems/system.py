@@ -40,6 +40,14 @@ WORDS: dict[str, dict[str, Any]] = {
 }
 
 
+# The same for systems that answer questions about pictures.
+QUESTIONS: dict[str, Any] = {
+    "tokens": {"kind": "word", "size": 20_000, "lower": True},
+    "reader": {"max_length": 60},
+    "train": cosine(2000, 1e-3, every=200, patience=6) | {"batch_tokens": 128, "warmup": 100, "optimizer": "adamw"},
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class AttentionConfig:
     """How a system attends."""
@@ -86,6 +94,26 @@ class WordsConfig(AttentionConfig):
     "Share of the runs of letters (reader.spelling) that are not read in training."
     dropout: Share = 0.3
     "Dropout of word vectors and of the pooled text."
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionConfig(AttentionConfig):
+    """Sizes of a system that answers questions about pictures; the network that reads pictures is trained along."""
+
+    channels: Positive = 32
+    "Channels of the first stage of the picture network; every further stage has twice as many."
+    num_stages: Positive = 3
+    "Stages of the picture network, a residual block each; a picture is halved in each stage but the last."
+    positions: bool = True
+    "Whether a cell of the picture also has its row and column; without, all cells could change places."
+    hidden_size: Positive = 128
+    "Size of what is read of a question, and of all that is compared with it."
+    word_dropout: Share = 0.0
+    "Share of the words read as unknown in training, which teaches that vector."
+    letter_dropout: Share = 0.5
+    "Share of the runs of letters (reader.spelling) that are not read in training."
+    dropout: Share = 0.3
+    "Dropout of word vectors, of the cells of a picture and of what the answer is read from."
 
 
 @dataclass(frozen=True)
@@ -157,6 +185,11 @@ class PlacesLook(BatchLook):
 
     def of(self, index: int) -> Look:
         return Look(self.name, self.queries, self.keys, places=self.weights[index].float().cpu().numpy())
+
+
+def hops_look(modules: Sequence[str], recorded: Recorded, keys: str = "input") -> BatchLook:
+    """Where each of several hops looked, each recorded in a module of its own with one query, side by side."""
+    return BatchLook("hops", "hop", keys, torch.cat([recorded[name][-1].weights() for name in modules], 1)[:, None])
 
 
 class System(nn.Module):

@@ -13,8 +13,9 @@ SHOWN = 6  # labels that are counted in a note
 
 
 def data_notes(splits: Splits, settings: Any, corpus: Any, labels: bool) -> Iterator[str]:
-    """One line for each thing; `labels`: whether targets are classes."""
+    """One line for each thing; `labels`: whether targets are classes; those of words are not counted."""
     train, config = splits.train, settings.train
+    yield from splits.notes
     if hasattr(corpus, "tokens"):
         if len(corpus.tokens) <= corpus.context:
             yield f"the training text has {len(corpus.tokens)} tokens, no more than {corpus.limit}"
@@ -27,10 +28,10 @@ def data_notes(splits: Splits, settings: Any, corpus: Any, labels: bool) -> Iter
         yield f"train.epochs={config.epochs:g} of this data is {config.steps} updates only; raise it, or set train.steps"
     if config.warmup >= config.steps:
         yield _warmup_note(config.warmup, config.steps)
-    if labels:
-        yield from _label_notes(splits, settings.writer)
-    else:
+    if not labels:
         yield from _text_notes(splits)
+    elif hasattr(settings.writer, "class_weight"):
+        yield from _label_notes(splits, settings.writer)
 
 
 def _warmup_note(warmup: int, steps: int) -> str:

@@ -35,6 +35,11 @@ from saccade.training.settings import Settings, resolve
 
 Which = Literal["last", "best", "average"] | int
 SHOWN = 3  # runs that are proposed instead of what is none
+# Sizes that only some systems know of, and what is said where one does not.
+UNREAD = {
+    "ngrams": "reader.spelling: {} reads words whole; leave it at 0",
+    "backbone": "reader.backbone: {} reads pictures by a network of its own; leave it out",
+}
 
 
 @dataclass(frozen=True)
@@ -122,8 +127,9 @@ class Run:
         """A model with its initial parameters, drawn from the seed."""
         seed_all(self.settings.train.seed)
         kind, sizes = systems.load(self.settings.system).Model, task.sizes()
-        if "ngrams" in sizes and "ngrams" not in inspect.signature(kind).parameters:
-            raise UsageError(f"reader.spelling: {self.settings.system} reads words whole; leave it at 0")
+        for name, problem in UNREAD.items():
+            if name in sizes and name not in inspect.signature(kind).parameters:
+                raise UsageError(problem.format(self.settings.system))
         model: System = kind(self.settings.model, **sizes)
         return model
 

@@ -292,6 +292,16 @@ def fitting(settings: Settings) -> None:
     if getattr(settings.model, "embeddings", "") == "one" and not getattr(settings.writer, "share_tokenizer", True):
         fix = "set writer.share_tokenizer=true, or model.embeddings=output"
         raise UsageError(f"model.embeddings=one: expected one tokenizer for inputs and targets, got two; {fix}")
+    _require_class_token(settings)
+
+
+def _require_class_token(settings: Settings) -> None:
+    """Refuse a class token where the system does not look for it: typed, or taken over from a start of another system."""
+    last = systems.defaults(settings.system, settings.task).get("reader", {}).get("class_last", False)
+    if getattr(settings.reader, "class_last", last) != last:
+        place = "last" if last else "first"
+        own = str(last).lower()
+        raise UsageError(f"reader.class_last: {settings.system} reads the class token {place}; set reader.class_last={own}")
 
 
 def _types(name: str) -> tuple[type, ...]:

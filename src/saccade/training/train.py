@@ -41,6 +41,7 @@ from saccade.training.session import Session, Watcher
 from saccade.training.settings import Settings, fitting
 from saccade.training.starting import Start
 from saccade.training.trainer import Trainer
+from saccade.writers import answer
 
 
 def train(
@@ -249,7 +250,8 @@ def _sit(given: _Sitting, batches: BatchSource, made: Callable[[], None]) -> Non
     if not lands_in_parts(config):
         model = model.to(device_named(config.device))
     if not given.checkpoint and not hollow(config):
-        for line in data_notes(given.splits, run.settings, given.corpus, hasattr(task.writer, "names")):
+        labels = hasattr(task.writer, "names") and not isinstance(task.writer, answer.Writer)  # answers are never even
+        for line in data_notes(given.splits, run.settings, given.corpus, labels):
             given.watcher.note(line)
         task.prepare(model, given.splits, given.corpus, given.watcher.note)
     trainer = Trainer(model, batches, config)

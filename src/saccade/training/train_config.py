@@ -3,18 +3,14 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from annotated_types import Gt, Le
-
-from saccade.config import Amount, Count, Positive, Rate, Share
+from saccade.config import Amount, Count, Portion, Positive, Rate, Share
 from saccade.errors import UsageError
 
 # A run keeps its number of threads wherever it is resumed, so the limit is not this machine's number of cores alone; far
 # beyond it, OpenMP does not refuse but crashes.
 MOST_THREADS = max(256, os.cpu_count() or 1)
-
-Portion = Annotated[float, Gt(0), Le(1)]
 
 
 Precision = Literal["float32", "bf16", "fp16", "auto"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from saccade.errors import UsageError
 from saccade.view import render
-from saccade.view.drawings import drawing_of, head_grid, heatmap, lines, overview
+from saccade.view.drawings import drawing_of, head_grid, heatmap, image_cells, lines, overview, scan_path
 from saccade.view.drawings.figure import KINDS, find_look, is_flat, spread
 from saccade.view.output import colors
 from saccade.view.output.display_text import fit, percent
@@ -22,6 +22,7 @@ FINE = 250_000  # cells of a head up to which 16 bits a cell are spent; above, 8
 MOST = 100_000_000  # cells of a page that a browser still opens
 LONGEST = 200  # columns of a label
 SCRIPTS = ("matrix.js", "heatmap.js", "pieces.js")  # those of the drawings follow, then the page itself
+BUILT_ON = {"scan_path": {"glimpse_path"}, "image_cells": {"image_steps"}}  # drawings that use those of others
 LONGEST_FIRST = 600_000  # characters of the drawing that stands there until the script draws; a longer one is left out
 
 
@@ -112,12 +113,15 @@ def _scripts(trace: Trace) -> list[str]:
     needed = {name for scene in trace.scenes for look in scene.looks for name in _views(scene, look)} - {
         heatmap.DRAWING.name
     }
+    for name, others in BUILT_ON.items():
+        needed |= others if name in needed else set()
     return [*SCRIPTS, *(f"{name}.js" for name in sorted(needed)), "viewer.js"]
 
 
 def _views(scene: Scene, look: Look) -> list[str]:
     """The names of the drawings between which the reader can switch: the look's own first."""
     others = [heatmap.DRAWING, overview.DRAWING, *([lines.DRAWING] if scene.shape(look)[0] > 1 else []), head_grid.DRAWING]
+    others = [image_cells.DRAWING, scan_path.DRAWING, *others]
     return list(dict.fromkeys([drawing_of(scene, look).name, *(each.name for each in others if each.fits(scene, look))]))
 
 

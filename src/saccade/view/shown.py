@@ -9,7 +9,7 @@ from typing import Any
 
 from saccade.errors import UsageError
 from saccade.view import render
-from saccade.view.drawings import check_drawing
+from saccade.view.drawings import check_drawing, place_map
 from saccade.view.drawings.figure import find_look, look_of_layer
 from saccade.view.head_measures import is_measured, rows_of, summed
 from saccade.view.head_report import HeadReport
@@ -17,7 +17,7 @@ from saccade.view.html_page import framed, html
 from saccade.view.output.saving import DRAWINGS, kind_of, numbered, write
 from saccade.view.output.scales import Floats
 from saccade.view.side_by_side import SideBySide
-from saccade.view.trace import Scene, Trace, check_trace, matrix
+from saccade.view.trace import Look, Scene, Trace, check_trace, matrix
 from saccade.view.trace_file import encode, encode_json
 
 FILES = (*DRAWINGS, ".json", ".trace", ".safetensors")
@@ -71,6 +71,21 @@ class Shown:
         """The same trace, drawn at this layer (from 1) of the look that is selected, or of the first."""
         look = look_of_layer(self.scenes[0], find_look(self.scenes[0], self.look), layer)
         return Shown(self.trace, look.name, self.head, self.drawing)
+
+    def of_pixel(self, row: int, column: int) -> "Shown":
+        """The same trace, drawn from this place of the pictures whose places look at each other, both counted from 0."""
+        named = find_look(self.scenes[0], self.look)
+        scenes = [
+            replace(scene, looks=[self._chosen(scene, look, row, column, look.name == named.name) for look in scene.looks])
+            for scene in self.scenes
+        ]
+        return Shown(replace(self.trace, scenes=scenes), self.look, self.head, self.drawing)
+
+    @staticmethod
+    def _chosen(scene: Scene, look: Look, row: int, column: int, wanted: bool) -> Look:
+        if not wanted and not place_map.fits(scene, look):
+            return look
+        return replace(look, chosen=place_map.choose(scene, look, row, column))
 
     def heads(self) -> HeadReport:
         """What each head attends to, measured over all scenes: print it, sort it, save it."""

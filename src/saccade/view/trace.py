@@ -74,6 +74,8 @@ class Look:
     never drawn first where there is attention."""
     layer: int | None = None
     "The number of its layer, from 1; else looks between the same axes are layers in their order."
+    chosen: int | None = None
+    "The query that is shown first where a drawing shows one at a time; no file keeps it."
 
     @property
     def heads(self) -> int:

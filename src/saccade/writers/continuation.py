@@ -102,7 +102,7 @@ class RandomWindows:
 class Writer(ReaderTokens, text.Writer):
     """Writes on from prompts, which the reader reads with the same tokenizer."""
 
-    CONTINUES, PREDICTED, OWN = True, False, "running_text"
+    VERB, CONTINUES, PREDICTED, OWN = "generate", True, False, "running_text"
     config: Config  # type: ignore[assignment]
 
     @staticmethod

@@ -30,6 +30,7 @@ from saccade.writers.chances import Chances, OutputSlot
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, ranked_predictions, recording
 
 FILE, NUMBERS = "labels.json", "labels.bin"
+UNKNOWN = -100  # the number of a label that nobody knows, which torch's losses leave out
 MANY_TEXTS = 20  # labels that occur once, from which on they may be texts
 TEXTS = "most labels occur once, as texts do: for those train transformer or bahdanau, or name another column as label"
 PARTS = (  # of the data, what each is called, and what else to do about a label that is only there
@@ -71,12 +72,13 @@ class LabelColumn:
 
     def __init__(self, labels: Integers, config: Config | None = None, classes: int = 0) -> None:
         self.labels, self.config = labels, config or Config()
-        counts = np.bincount(labels, minlength=classes) if classes else np.zeros(0, dtype=np.int64)
+        known = labels[labels != UNKNOWN]
+        counts = np.bincount(known, minlength=classes) if classes else np.zeros(0, dtype=np.int64)
         self.weights: torch.Tensor | None = None
-        self.order: Integers | None = None
+        self.order: Integers | None = None if len(known) == len(labels) else np.flatnonzero(labels != UNKNOWN)
         "What an epoch reads, where that is not each example once."
         if self.config.class_weight == "balanced":
-            self.weights = torch.from_numpy((len(labels) / (classes * np.maximum(counts, 1))).astype(np.float32))
+            self.weights = torch.from_numpy((len(known) / (classes * np.maximum(counts, 1))).astype(np.float32))
         if self.config.balanced_batches:
             own = [np.resize(np.flatnonzero(labels == label), counts.max()) for label in np.flatnonzero(counts)]
             self.order = np.concatenate(own)

@@ -131,7 +131,7 @@ class DrawnTexts:
 class Writer(writer.Writer):
     """Fills in what is hidden."""
 
-    PREDICTED, OWN = False, "running_text"
+    VERB, PREDICTED, OWN = "fill", False, "running_text"
     config: Config
 
     def __init__(self, config: Any, reader: Any) -> None:

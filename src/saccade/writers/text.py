@@ -18,7 +18,7 @@ from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import Batch, TextTarget, filled
 from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError, UnknownName, UsageError
-from saccade.evaluation.text_scores import Tokenize, perplexity, signatures, translation_scores
+from saccade.evaluation.text_scores import Tokenize, character_error_rate, perplexity, signatures, translation_scores
 from saccade.readers.text import places
 from saccade.search import Hypothesis, forced, search, stream
 from saccade.view.trace import Axis, Look
@@ -28,6 +28,7 @@ from saccade.writers.text_stream import Ended, TextStream, stop_place, stopped_t
 from saccade.writers.writer import Floats, Loss, Options, Prediction, parts_of, probable
 
 FILE = "target.tokenizer.json"
+OVERLAPS = {"bleu": ("bleu", "chrf"), "cer": ("cer",)}  # what is computed beside exact matches, by the chosen metric
 MANY = 16  # hypotheses of an input, beyond which batches are smaller
 
 
@@ -35,8 +36,8 @@ MANY = 16  # hypotheses of an input, beyond which batches are smaller
 class Config:
     """How targets become tokens, what is optimized, and what the best checkpoint is chosen by."""
 
-    metric: Literal["exact_match", "loss", "bleu"] = "exact_match"
-    "What the best checkpoint is chosen by: the share of texts that match exactly, the loss per token, or BLEU."
+    metric: Literal["exact_match", "loss", "bleu", "cer"] = "exact_match"
+    "What the best checkpoint is chosen by: texts that match exactly, loss per token, BLEU, or the character error rate."
     label_smoothing: Share = 0.0
     "Share of the target probability that is spread over all tokens in training."
     share_tokenizer: bool = False
@@ -91,8 +92,8 @@ class Writer(writer.Writer):
 
     @staticmethod
     def metrics(config: Any) -> Sequence[str]:
-        likelihood = ("loss",) if config.metric == "exact_match" else ("loss", "perplexity")
-        return ("exact_match", *likelihood, *(("bleu", "chrf") if config.metric == "bleu" else ()))
+        likelihood = ("loss",) if config.metric in ("exact_match", "cer") else ("loss", "perplexity")
+        return ("exact_match", *likelihood, *OVERLAPS.get(config.metric, ()))
 
     @classmethod
     def texts(cls, config: Any, tokens: Any, splits: Splits) -> Iterable[str]:
@@ -305,10 +306,15 @@ class Writer(writer.Writer):
 
     def _likelihood(self, total: float, tokens: int) -> dict[str, float]:
         loss = total / tokens
-        return {"loss": loss, "perplexity": perplexity(loss)} if self.config.metric != "exact_match" else {"loss": loss}
+        known = "perplexity" in self.metrics(self.config)
+        return {"loss": loss, "perplexity": perplexity(loss)} if known else {"loss": loss}
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-        return translation_scores(texts, references, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
+        if self.config.metric == "cer":
+            lower = getattr(self.tokenizer, "lower", False)
+            return {"cer": character_error_rate(texts, [tokenizers.prepared(text, lower) for text in references])}
+        every = [[one] for one in references]
+        return translation_scores(texts, every, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
 
     def signatures(self) -> dict[str, str]:
         return signatures(self.config.bleu_tokenize) if self.config.metric == "bleu" else {}

@@ -16,6 +16,8 @@ from saccade.writers import writer
 from saccade.writers.chances import Chances
 from saccade.writers.writer import Loss, Options, Prediction, recording
 
+POOLS = ("mean", "first")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
@@ -32,7 +34,7 @@ class Config:
 class Writer(writer.Writer):
     """Makes vectors; nothing is trained for them."""
 
-    PREDICTED = False
+    VERB, PREDICTED = "embed", False
     config: Config
 
     @staticmethod

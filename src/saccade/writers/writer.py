@@ -83,6 +83,8 @@ class Writer(Side):
     "Whether outputs are searched for, and so the section [search]."
     CONTINUES: ClassVar[bool] = False
     "Whether an output goes on from its input, and does not answer it."
+    VERB: ClassVar[str] = "predict"
+    "The command that makes its outputs."
     PREDICTED: ClassVar[bool] = True
     "Whether scores are of predictions; else of the loss alone."
     OWN: ClassVar[str] = ""

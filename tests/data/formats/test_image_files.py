@@ -1,6 +1,10 @@
 """Pictures of one's own: folders and lists, one size for all, a fixed part held out, bad files told in a line."""
 
+import struct
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,6 +69,91 @@ def test_a_picture_is_turned_as_its_camera_says(tmp_path: Path) -> None:
     image.getexif()[274] = 3  # upside down
     image.save(tmp_path / "turned.png", exif=image.getexif())
     assert pixels_of(tmp_path / "turned.png", (8, 8, 1))[0].max() == 0
+
+
+def animated(path: Path) -> None:
+    frames = [Image.new("RGB", (8, 8), color) for color in ("red", "blue")]
+    frames[0].save(path, save_all=True, append_images=frames[1:])
+
+
+def palette(path: Path) -> None:
+    """A palette whose second color is see-through."""
+    image = Image.new("P", (8, 8), 0)
+    image.putpalette([255, 0, 0, 0, 0, 255])
+    image.paste(1, (0, 0, 8, 4))
+    image.save(path, transparency=1)
+
+
+def lying(path: Path) -> None:
+    """Wide in the file, with its red left half on top when it is turned as its camera says."""
+    image = Image.new("RGB", (16, 8), "blue")
+    image.paste("red", (0, 0, 8, 8))
+    image.getexif()[274] = 6  # turn it right by a quarter
+    image.save(path, exif=image.getexif(), quality=100, subsampling=0)
+
+
+def deep(path: Path) -> None:
+    Image.fromarray(np.full((8, 8), 0x8012, np.uint16)).save(path)
+
+
+def fractions(path: Path) -> None:
+    Image.fromarray(np.full((8, 8), 0.5, np.float32)).save(path)
+
+
+def huge(path: Path) -> None:
+    """A few bytes that say they are 60,000 × 60,000 pixels."""
+    Image.new("1", (8, 8)).save(path)
+    content = path.read_bytes()
+    head = struct.pack(">II", 60_000, 60_000) + content[24:29]
+    path.write_bytes(content[:16] + head + struct.pack(">I", zlib.crc32(b"IHDR" + head)) + content[33:])
+
+
+def drawn(mode: str, color: Any) -> Callable[[Path], object]:
+    return lambda path: Image.new(mode, (8, 8), color).save(path)
+
+
+RED, WHITE, BLACK = (255, 0, 0), (255, 255, 255), (0, 0, 0)
+ODD: list[tuple[str, str, Callable[[Path], object], Any]] = [
+    ("animated: the first frame", "a.gif", animated, RED),
+    ("animated webp", "a.webp", animated, RED),
+    ("colors of a printer", "a.jpg", drawn("CMYK", (0, 255, 255, 0)), RED),
+    ("16 bits", "a.png", deep, (128, 128, 128)),
+    ("a bit", "a.png", drawn("1", 1), WHITE),
+    ("gray, see-through", "a.png", drawn("LA", (0, 0)), WHITE),
+    ("half see-through", "a.png", drawn("RGBA", (255, 0, 0, 128)), (255, 127, 127)),
+    ("a palette", "a.png", drawn("P", 0), BLACK),
+    ("fractions", "a.tif", fractions, "expected whole numbers as pixels, got fractions; save 8 bits"),
+    ("huge", "a.png", huge, "expected a picture of at most .* pixels, got more; make it smaller"),
+    ("cut short", "a.png", lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n"), "expected a picture|cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "expected"), [case[1:] for case in ODD], ids=[case[0] for case in ODD])
+def test_odd_pictures_have_a_defined_answer_or_a_clear_line(
+    tmp_path: Path, name: str, make: Callable[[Path], object], expected: Any
+) -> None:
+    make(tmp_path / name)
+    if isinstance(expected, tuple):
+        pixels = pixels_of(tmp_path / name, (4, 4, 3))
+        assert np.abs(pixels.reshape(-1, 3).astype(int) - expected).max() <= 2
+        return
+    with pytest.raises(DataError, match=f"{name}: ({expected})") as caught:
+        pixels_of(tmp_path / name, (4, 4, 3))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_palette_with_a_see_through_color_lies_on_white(tmp_path: Path) -> None:
+    palette(tmp_path / "a.png")
+    pixels = pixels_of(tmp_path / "a.png", (8, 8, 3))
+    assert (pixels[:3] == WHITE).all()
+    assert (pixels[5:] == RED).all()
+
+
+def test_a_photo_that_lies_is_turned_before_it_is_cut(tmp_path: Path) -> None:
+    lying(tmp_path / "a.jpg")
+    pixels = pixels_of(tmp_path / "a.jpg", (16, 8, 3)).astype(int)
+    assert (pixels[:7, :, 0] > pixels[:7, :, 2]).all()
+    assert (pixels[9:, :, 2] > pixels[9:, :, 0]).all()
 
 
 def test_the_same_part_is_held_out_whatever_the_names(tmp_path: Path) -> None:

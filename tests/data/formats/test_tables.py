@@ -75,6 +75,7 @@ def test_columns_inside_of_objects_have_their_path_as_name() -> None:
         ("id,body,stars", {}, "a column text and a column label, columns are id, body, stars; say data.text=body data."),
         ("id,body,stars", {"text": "bdy", "label": "stars"}, "'bdy', columns are id, body, stars; say data.text=body"),
         ("text,source,label", {}, "say data.text=text"),
+        ("id,What did you like most about our new product?,stars", {"text": "What did you like most"}, "text=What did you"),
         ("text,label,kind", {"group": "knd"}, "expected a column 'knd', columns are text, label, kind; say data.group=kind"),
     ],
 )  # fmt: skip
@@ -94,6 +95,21 @@ def test_columns_of_pairs_are_proposed_in_their_order() -> None:
     frame = pandas.DataFrame(rows, columns=["english", "german"])
     with pytest.raises(DataError, match=r"; say data=\{'train': …, 'text': 'english', 'label': 'german'\}$"):
         held_table(frame).chosen({"text": "", "label": ""}, ("text", "label"))
+
+
+@pytest.mark.parametrize(
+    ("name", "between", "fix"),
+    [("a.csv", ",", ""), ("a.tsv", "\t", "leave data.text and data.label out, or ")],
+)
+def test_a_first_line_that_is_a_text_names_no_columns(name: str, between: str, fix: str) -> None:
+    text = "a film that is much longer than any name of a column could be"
+    Path(name).write_text(f"{text}{between}good\n{text} and dull{between}bad\n")
+    with pytest.raises(DataError) as error:
+        read(name, Config(label="stars"))
+    told = (
+        f"{name}: expected the names of columns in the first line, got {text[:40] + '…'!r}; {fix}write text,label above it"
+    )
+    assert str(error.value) == told
 
 
 def test_tsv_columns_by_name() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from saccade.data.examples import Example
-from saccade.data.formats.tagged_files import Config, load, read
+from saccade.data.formats.tagged_files import Config, inputs_of, load, read
 from saccade.errors import DataError, UsageError
 
 CONLL = "-DOCSTART- -X- O O\n\nU.N. NNP I-NP B-ORG\nofficial NN I-NP O\n\nEkeus NNP B-PER\n"
@@ -58,3 +58,10 @@ def test_some_are_held_out(tmp_path: Path) -> None:
     assert (len(splits.train), len(splits.valid)) == (36, 4)
     with pytest.raises(UsageError, match=r"data\.train: expected a file, got nothing"):
         load(Config())
+
+
+@pytest.mark.parametrize("text", ["John B-PER\nsleeps O\n\nMary B-PER\n", "John\nsleeps\n\nMary\n\n"])
+def test_words_are_predicted_with_or_without_labels(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.conll").write_text(text)
+    assert inputs_of(str(tmp_path / "a.conll")) == ["John sleeps", "Mary"]
+    assert inputs_of(str(tmp_path / "a.txt")) is None

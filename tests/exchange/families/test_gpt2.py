@@ -1,17 +1,13 @@
 """Models of GPT-2: imported they are what transformers makes of them, exported they are what they were here."""
 
 import json
-import os
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from babel.dates import format_date
 from safetensors.torch import load_file, save_file
 
-from saccade.data.sets import tatoeba
 from saccade.errors import DataError, UsageError
 from saccade.exchange.exporting import export, report
 from saccade.exchange.families import gpt2
@@ -23,6 +19,7 @@ from saccade.trained import TrainedModel
 
 from .. import gpt_models
 from ..gpt_models import PROMPTS, log_probs, opened
+from ..many_lines import many_lines
 
 transformers = pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are only compared with
@@ -197,31 +194,10 @@ def test_other_tokens_and_masks_are_refused_before_training(tmp_path: Path) -> N
 
 # Tokenizers
 
-LOCALES = ("ru", "el", "ar", "zh", "ja", "hi", "th", "ko", "he", "en", "fr")  # of more than five scripts
-
-
-def lines() -> list[str]:
-    """10,000 lines, of the staged texts where they are."""
-    days = [date(1990, 1, 1) + timedelta(days=37 * number) for number in range(500)]
-    made = [format_date(day, "full", locale=locale) for day in days for locale in LOCALES]
-    if os.environ.get("SACCADE_DATA"):
-        pairs = tatoeba.load(tatoeba.Config()).train
-        made += [text for example in pairs[-3000:] for text in (example.input, example.target)]
-    odd = [
-        "  two  spaces ",
-        "tab\tand\r\nbreak\n\n\n x",
-        "I'LL he's 'tis",
-        "🙂👍🏽 e\u0301 \u200d",
-        "x" * 300,
-        " ",
-        "3.14159²",
-    ]
-    return (made * 2)[: 10_000 - len(odd)] + odd
-
 
 @pytest.mark.parametrize("whole", [False, True], ids=["vocabulary-and-merges", "tokenizer.json"])
 def test_ids_of_ten_thousand_lines_are_those_of_transformers(whole: bool, tmp_path: Path) -> None:
-    texts = lines()
+    texts = many_lines()
     assert len(texts) == 10_000
     backend = gpt_models.byte_pairs(texts[::7], 1500)
     gpt_models.write_tokenizer(backend, tmp_path)

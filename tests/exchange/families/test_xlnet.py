@@ -1,6 +1,7 @@
 """XLNet with every head: imported it is what transformers makes of it, exported as well; and its tokenizer."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from saccade import systems
 from saccade.data.examples import Pair, Splits
 from saccade.data.tensors import PermutedInput
 from saccade.errors import DataError
+from saccade.exchange import encoder_tokenizers
 from saccade.exchange.exporting import export
 from saccade.exchange.importing import import_model
 from saccade.exchange.opening import load
@@ -25,6 +27,7 @@ from saccade.writers.permuted import Config as Permuted
 
 from ...systems.tiny import examples
 from ..gpt_models import enliven
+from ..many_lines import many_lines
 
 transformers = pytest.importorskip("transformers", reason="transformers (of the dev extra) is not installed")
 sentencepiece = pytest.importorskip("sentencepiece", reason="sentencepiece (of the dev extra) is not installed")
@@ -45,12 +48,12 @@ SPECIAL = {"cls": "<cls>", "sep": "<sep>", "pad": "<pad>", "unk": "<unk>", "mask
 TOLERANCES = ((torch.float32, 1e-5), (torch.float64, 1e-10))
 
 
-def learned(path: Path) -> int:
+def learned(path: Path, texts: Sequence[str] = (TEXT,) * 3, size: int = 80) -> int:
     """A small spiece.model with the special pieces where XLNet has them; gives its size."""
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([TEXT] * 3),
+        sentence_iterator=iter(texts),
         model_prefix=str(path / "spiece"),
-        vocab_size=80,
+        vocab_size=size,
         hard_vocab_limit=False,
         control_symbols="<cls>,<sep>,<pad>,<mask>,<eod>",
         user_defined_symbols="<eop>",
@@ -259,6 +262,14 @@ def test_spiece_model_is_read_as_there(lower: bool, tmp_path: Path) -> None:
     (tmp_path / "spiece.model").unlink()
     with pytest.raises(DataError, match=r"expected tokenizer.json or spiece.model, got neither"):
         load(tmp_path)
+
+
+def test_ids_of_ten_thousand_lines_are_those_of_transformers(tmp_path: Path) -> None:
+    texts = many_lines()
+    size = learned(tmp_path, texts[::7], 900)
+    ours, theirs = encoder_tokenizers.xlnet(tmp_path, size), transformers.XLNetTokenizer.from_pretrained(tmp_path)
+    assert ours.encode_batch(texts) == theirs(texts, add_special_tokens=False)["input_ids"]
+    assert size > 500
 
 
 @pytest.mark.parametrize(

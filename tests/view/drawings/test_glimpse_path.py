@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from saccade.view import render
-from saccade.view.drawings.glimpse_path import boxes, centers, glimpse
+from saccade.view.drawings.glimpse_path import boxes, centers, glimpse, seen
 from saccade.view.output.colors import MISSING
 from saccade.view.trace import Axis, Look, Scene
 
@@ -68,9 +68,32 @@ def test_the_terminal_lists_the_steps() -> None:
     ]
     assert render.terminal(glimpses(3), color=False, width=60).endswith(", 3 scales")
     colored = [ANSI.sub("", line) for line in render.terminal(glimpses(), color=True, width=60).splitlines()]
-    blocks = [line for line in colored if "▀" in line]
-    assert len(blocks) == 14 + 2  # 32 pixels
-    assert "".join(blocks).replace("▀", "") == "1234"
+    image = next(place for place, line in enumerate(colored) if "▀" in line)
+    assert "".join(colored[image : image + 16]).replace("▀", "") == "1234"  # 32 pixels
+    assert colored[image + 16].split() == ["1", "2", "3", "4"]  # and what each saw
+    assert [line.replace("▀", "x").split() for line in colored[image + 17 : image + 23]] == [["x" * 12] * 4] * 6
+
+
+def test_the_terminal_shows_all_scales_of_each_glimpse() -> None:
+    colored = [ANSI.sub("", line) for line in render.terminal(glimpses(3), color=True, width=80).splitlines()]
+    (row,) = [place for place, line in enumerate(colored) if line.split() == ["1", "2"]]
+    assert colored[row + 1].split() == ["▀" * 12] * 6  # two steps, three scales each
+    assert colored[row + 7].split() == ["3", "4"]
+    for width in (16, 30):
+        assert (
+            max(len(ANSI.sub("", line)) for line in render.terminal(glimpses(3), color=True, width=width).splitlines())
+            <= width
+        )
+
+
+def test_a_wide_window_is_as_coarse_as_the_model_saw_it() -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8)
+    fine, coarse = seen(picture, np.array([[6.0, 6.0, 4.0, 4.0], [4.0, 4.0, 8.0, 8.0]]))
+    assert np.array_equal(fine[:, :, 0], picture[6:10, 6:10])
+    assert coarse.shape == (4, 4, 3)
+    assert coarse[1, 2, 0] == round(picture[6:8, 8:10].mean())
+    odd = seen(picture, np.array([[6.0, 6.0, 3.0, 3.0], [4.0, 4.0, 8.0, 8.0]]))[1]
+    assert odd.shape == (8, 8, 3)  # which does not come out even
 
 
 @pytest.mark.parametrize("places", [[-1e30, 1e30, 1e30, 1e-30], [3e38, 3e38, 3e38, 3e38], [0, 0, 1e-30, 1e-30]])

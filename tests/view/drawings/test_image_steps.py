@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -10,7 +11,7 @@ from PIL import Image
 
 from saccade.view import render
 from saccade.view.drawings.figure import Figure
-from saccade.view.drawings.image_steps import COVER, DARK, MOST, lit, lit_images, shares
+from saccade.view.drawings.image_steps import COVER, DARK, MOST, lit, lit_images, scale_of, shares
 from saccade.view.output.display_text import columns
 from saccade.view.trace import Axis, Look, Scene
 
@@ -93,3 +94,18 @@ def test_any_weights_and_image_can_be_drawn(weights: list[float], shape: tuple[i
     assert render.png(scene, scale=1).startswith(b"\x89PNG")
     for color in (True, False):
         render.terminal(scene, color=color, width=30)
+
+
+def test_parts_of_one_distribution_have_one_scale() -> None:
+    whole = caption()
+    (look,) = whole.looks
+    weights = look.weights.mean(0) / 10
+    parts = replace(whole, looks=[replace(look, weights=weights[None])])
+    assert weights.sum() < 1
+    assert scale_of(weights) == weights.max()
+    assert scale_of(weights[:1]) == scale_of(10 * weights) == 0
+    plain, *words = lit_images(Figure(parts, parts.looks[0]), 40, 60)
+    brightest = [(found.astype(int).sum(-1) / plain.astype(int).sum(-1)).max() for found in words]
+    assert int(np.argmax(brightest)) == int(weights.max(1).argmax())
+    assert "divided by the largest of all" in render.svg(parts)
+    assert "divided by the largest of its image" in render.svg(whole)

@@ -26,6 +26,7 @@ from ..traces import (
     layered,
     marked,
     neighborhood,
+    places,
     plain,
     trace,
 )
@@ -544,6 +545,30 @@ def test_a_caption_lights_the_image_word_by_word(browser: "Browser", tmp_path: P
         opened.said("grass looked at 0, 3 with 0.500 (row 3, column 3)")
 
 
+def test_a_slider_goes_through_the_words_of_a_caption(browser: "Browser", tmp_path: Path) -> None:
+    shades = """canvas => {
+        const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        return new Set(pixels.filter((_, index) => index % 4 === 3)).size;
+    }"""
+    with Opened(browser, tmp_path, trace(caption())) as opened:
+        large = opened.page.locator("#drawing .large canvas")
+        opened.page.locator("#drawing .large input").fill("2")
+        assert opened.text("#drawing .large figcaption") == "on"
+        assert large.evaluate(shades) > 10  # smooth
+        opened.page.locator("#views").get_by_text("cells").click()
+        assert large.evaluate(shades) == 2
+
+
+def test_the_scan_path_of_a_caption_is_drawn_as_glimpses_are(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(caption())) as opened:
+        opened.page.locator("#views").get_by_text("scan path").click()
+        assert opened.page.locator("#drawing svg.path circle").count() == 4
+        points = opened.page.locator("#drawing svg.path polyline").first.get_attribute("points")
+        assert points == "5,5 15,5 25,5 35,5"
+        opened.page.locator("#drawing .glimpse").nth(1).hover()
+        opened.said("step 2: rows 0–10, columns 10–20")
+
+
 @pytest.mark.parametrize("scales", [1, 3])
 def test_a_path_of_glimpses_is_numbered(browser: "Browser", tmp_path: Path, scales: int) -> None:
     with Opened(browser, tmp_path, trace(glimpses(scales), plain()), "#scene=1&view=heatmap") as opened:
@@ -616,3 +641,25 @@ def test_heads_are_colored_by_a_measure_and_opened_by_a_click(browser: "Browser"
         assert "look=self-attention%2C+layer+2&head=1" in opened.page.url.replace("%20", "+")
         opened.hover(2, 1)
         opened.said("w1 looked at w0 with 1.00")
+
+
+def test_the_pointer_chooses_the_place_that_looks(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, Shown(trace(places())).of_pixel(2, 1).trace) as opened:
+        choices, seen = (opened.page.locator(f".place-map figure:nth-child({side}) .tiles span") for side in (1, 2))
+        assert choices.count() == seen.count() == 12
+        assert opened.text("#meaning").endswith("from 2, 1")
+
+        def strongest() -> int:
+            shades = seen.evaluate_all("all => all.map(each => Number(each.title))")
+            return int(np.argmax(shades))
+
+        assert strongest() == 9
+        choices.nth(3).hover()
+        playwright.expect(opened.page.locator("#meaning")).to_contain_text("from 0, 3")
+        assert strongest() == 3
+        for tile in (seen.nth(3), choices.nth(3)):
+            assert "from" in (tile.get_attribute("class") or "")
+        choices.nth(5).click()
+        choices.nth(6).hover()
+        assert opened.text("#row-title") == "1, 1 looked at"
+        assert strongest() == 5

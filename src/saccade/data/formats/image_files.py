@@ -88,7 +88,7 @@ def opened(path: Path, channels: int) -> Image.Image:
             file = Image.open(path)
         with file as image:
             _require_small(path, image.size)
-            return _on_white(_in_bytes(ImageOps.exif_transpose(image))).convert(MODES[channels])
+            return _on_white(_in_bytes(ImageOps.exif_transpose(image), path)).convert(MODES[channels])
     except FileNotFoundError:
         raise DataError(f"{path}: no such picture") from None
     except DataError:
@@ -109,8 +109,10 @@ def _require_small(path: Path, size: tuple[int, int]) -> None:
         raise too_much(path, most, f"{amount(unpacked)} ({size[0]} × {size[1]} pixels)")
 
 
-def _in_bytes(image: Image.Image) -> Image.Image:
+def _in_bytes(image: Image.Image, name: str | Path = "the picture") -> Image.Image:
     """Of gray in 16 bits the upper 8, which Pillow would cut off at white; others as they are."""
+    if image.mode == "F":
+        raise DataError(f"{name}: expected whole numbers as pixels, got fractions; save 8 bits")
     if not image.mode.startswith("I"):
         return image
     return Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))

@@ -88,7 +88,7 @@ def _keys_of_files(config: Any) -> list[str]:
     """The keys of a config that name files."""
     return [
         name
-        for name in ("train", "valid", "test", "nodes", "edges", "facts")
+        for name in ("train", "valid", "test", "nodes", "edges", "images", "facts")
         if isinstance(getattr(config, name, None), str)
     ]
 

@@ -29,6 +29,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 SURROGATE = re.compile("[\ud800-\udfff]")
 LOOKED_AT = 200  # rows by which a guess is made
+LONGEST = 40  # characters of the name of a column; what is longer is a text
 
 Value = Any  # of a cell: text, a number, a truth value, nothing, a list
 
@@ -105,6 +106,7 @@ class Table:
         missing = [key for key in wanted if key not in column_of]
         named = [key for key, name in given.items() if name and self.named and key not in column_of]
         if missing or named:
+            self._require_names([name for name in given.values() if name])
             keys = {key: name for key, name in given.items() if key in (*missing, *named)}
             near = {key: self._guess(key, (name, *names[key]), column_of) for key, name in keys.items()}
             if {*keys} == {"text", "label"} and not any(keys.values()) and self._of_pairs():
@@ -120,6 +122,17 @@ class Table:
             columns = ", ".join(map(str, self.columns))[:200]
             raise DataError(f"{self.name}: expected {expected}, columns are {columns}; {'' if rename else 'say '}{fix}")
         return column_of
+
+    def _require_names(self, given: Sequence[str]) -> None:
+        """Whether the first line may be one of names; where it holds a text that is like no given name, it is an example."""
+        kind = own_files.suffix(Path(self.name))
+        texts = [own for own in self.columns if len(own) > LONGEST]
+        if self.held or kind in (".json", *JSON_LINES, ".parquet") or not texts:
+            return
+        if not any(difflib.get_close_matches(name, self.columns) for name in given):
+            got, keys = excerpt(texts[0]), "leave data.text and data.label out, or "
+            fix = f"{'' if kind == '.csv' else keys}write text,label above it"
+            raise DataError(f"{self.name}: expected the names of columns in the first line, got {got}; {fix}")
 
     def _of_pairs(self) -> bool:
         """Whether there are two columns of texts that are nearly all different, as sources and targets are."""

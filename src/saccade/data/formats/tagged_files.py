@@ -53,12 +53,7 @@ def read(spec: str, config: Config, report: Report = to_stderr) -> list[Example]
     path = Path(os.path.expanduser(spec))
     if suffix(path) in tables.SUFFIXES:
         return examples_of(read_table(path, FORMATS), config, report)
-    content = own_files.content(path, FORMATS).removeprefix(b"\xef\xbb\xbf")
-    lines = [line.removesuffix(b"\r") for line in content.split(b"\n")]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not lines:
-        raise DataError(f"{path}: expected examples, got an empty file")
+    lines = _lines(path)
     if suffix(path) in COLUMNS or not all(line.strip() for line in lines):
         return list(checked(spec, _sentences(str(path), lines), config, report))
     names = [name.strip().lower() for name in lines[0].decode(errors="replace").split("\t")]
@@ -67,6 +62,26 @@ def read(spec: str, config: Config, report: Report = to_stderr) -> list[Example]
         return examples_of(tables.tsv_table(path, FORMATS), config, report)
     rows = [TableRow(number, _two_columns(line)) for number, line in enumerate(lines, 1)]
     return examples_of(Table(str(path), ("text", "label"), rows), config, report)
+
+
+def inputs_of(source: str | Table) -> list[str] | None:
+    """The sentences of a file with a word on each line, with a label or without; None: another file."""
+    path = Path(os.path.expanduser(source)) if isinstance(source, str) else Path()
+    if suffix(path) not in COLUMNS:
+        return None
+    rows = _sentences(str(path), _lines(path), labels=False)
+    return [example.input for example in checked(str(path), rows, Config(), to_stderr)]
+
+
+def _lines(path: Path) -> list[bytes]:
+    """The lines of a file, without empty ones at its end."""
+    content = own_files.content(path, FORMATS).removeprefix(b"\xef\xbb\xbf")
+    lines = [line.removesuffix(b"\r") for line in content.split(b"\n")]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines:
+        raise DataError(f"{path}: expected examples, got an empty file")
+    return lines
 
 
 def _two_columns(line: bytes) -> dict[str, Any] | BadRow:
@@ -104,17 +119,17 @@ def tagged(text: str, labels: str) -> Example:
     return Example(" ".join(words), " ".join(tags))
 
 
-def _sentences(file: str, lines: Sequence[bytes]) -> Iterator[tuple[Place, Callable[[], Example]]]:
+def _sentences(file: str, lines: Sequence[bytes], labels: bool = True) -> Iterator[tuple[Place, Callable[[], Example]]]:
     """The sentences between blank lines, each with its first line."""
     for blank, rows in groupby(enumerate(lines, 1), key=lambda row: not row[1].strip()):
         own = [row for row in rows if not row[1].startswith(BEGINNING)]
         if own and not blank:
-            yield ((file,), own[0][0]), partial(_sentence, [line for _, line in own])
+            yield ((file,), own[0][0]), partial(_sentence, [line for _, line in own], labels)
 
 
-def _sentence(lines: Sequence[bytes]) -> Example:
+def _sentence(lines: Sequence[bytes], labels: bool) -> Example:
     rows = [decoded(line).split() for line in lines]
-    short = next((row for row in rows if len(row) < 2), None)
+    short = next((row for row in rows if len(row) < 2), None) if labels else None
     if short is not None:
         raise BadRow(f"expected a word and its label on each line, got {' '.join(short)!r}")
     return Example(" ".join(row[0] for row in rows), " ".join(row[-1] for row in rows))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.config import Count, Share
-from saccade.data.examples import Example, Pair, Question, Splits
+from saccade.data.examples import Example, Pair, PictureQuestion, Question, Splits
 from saccade.data.formats import own_files, tables
 from saccade.data.formats.own_files import OwnFiles, suffix
 from saccade.data.formats.tables import NAMES, BadRow, Table, TableRow, as_text, decoded, excerpt, held_table, read_table
@@ -328,7 +328,9 @@ def _within(pair: Example, config: Config) -> Example:
     texts, names = (pair.input, pair.target), SIDES
     if isinstance(pair.input, Pair):
         texts, names = (pair.input.first, pair.input.second), ("first text", "second text")
-    if isinstance(pair.input, Question):
+    elif isinstance(pair.input, PictureQuestion):
+        texts, names = (pair.input.question, pair.target), ("question", "target")
+    elif isinstance(pair.input, Question):
         texts, names = (pair.input.text, pair.target), ("question", "answer")
     for side, (text, name) in enumerate(zip(texts, names, strict=True)):
         if not text or text.isspace():

@@ -55,9 +55,10 @@ def load(config: Config) -> Splits:
         part = parts[_part(family(name), config)]
         for variant, caption in _variants(emoji, captions, config.skin_tones):
             for style, sheet in sheets.items():
+                picture = Picture(_cell(sheet, variant))
                 part.append(
                     Example(
-                        Picture(_cell(sheet, variant, config.blank)),
+                        picture.white() if config.blank else picture,
                         caption,
                         emoji["category"],
                         f"{style}/{variant['image']}",
@@ -107,8 +108,7 @@ def _sheet(vendor: str) -> NDArray[np.uint8]:
     return np.asarray(Image.alpha_composite(Image.new("RGBA", clear.size, "white"), clear).convert("RGB"))
 
 
-def _cell(sheet: NDArray[np.uint8], emoji: dict[str, Any], blank: bool) -> NDArray[np.uint8]:
+def _cell(sheet: NDArray[np.uint8], emoji: dict[str, Any]) -> NDArray[np.uint8]:
     pitch = SIZE + 2 * BORDER
     row, column = (pitch * emoji[key] + BORDER for key in ("sheet_y", "sheet_x"))
-    cell = sheet[row : row + SIZE, column : column + SIZE]
-    return np.full_like(cell, 255) if blank else cell
+    return sheet[row : row + SIZE, column : column + SIZE]

@@ -15,7 +15,7 @@ from saccade.kernels.loops.product_loops import BYTES, FLOATS, product_task, pro
 from saccade.kernels.loops.register_tiles import to_floats, to_shorts
 from saccade.kernels.loops.rounded_tiles import GROUP
 from saccade.kernels.loops.softmax_loops import exponential
-from saccade.kernels.loops.vector_rows import add_scaled, dot_product
+from saccade.kernels.loops.vector_rows import add_scaled, add_scaled_rows, dot_product, dot_products
 
 # Where in a row of the table the six numbers of a weight begin, the two of each norm, and the addresses of pools.
 JOINT, BACK, QUERY, READ, INTO, OUT, MIXED, CROSSED, WORKED, POOLS, KEPT = 0, 6, 12, 18, 24, 30, 36, 38, 40, 42, 44
@@ -104,22 +104,39 @@ def _exponents(row, scale):
         row[t] /= total
 
 
+@part
+def _four(start, stride, places, t):
+    """The addresses of four rows of a pool."""
+    return (
+        start + stride * places[t],
+        start + stride * places[t + 1],
+        start + stride * places[t + 2],
+        start + stride * places[t + 3],
+    )
+
+
 @part(error_model="numpy")
 def _attend(query, pools, stride, places, count, scale, context, size):
     """softmax(scale · q k') v over rows of the pools, of one head: all by address, `stride` bytes to the next row."""
     keys, values = pools
-    scores = np.empty(count, np.float32)
-    for t in range(count):
+    scores, whole = np.empty(count, np.float32), count // 4 * 4
+    for t in range(0, whole, 4):
+        rows = _four(keys, stride, places, t)
+        scores[t], scores[t + 1], scores[t + 2], scores[t + 3] = dot_products(query, rows, size)
+    for t in range(whole, count):
         scores[t] = dot_product(query, keys + stride * places[t], size)
     _exponents(scores, scale)
     out = carray(to_floats(context), (size,))
     out[:] = _ZERO
-    for t in range(count):
+    for t in range(0, whole, 4):
+        factors = (scores[t], scores[t + 1], scores[t + 2], scores[t + 3])
+        add_scaled_rows(factors, _four(values, stride, places, t), context, size)
+    for t in range(whole, count):
         add_scaled(scores[t], values + stride * places[t], context, size)
 
 
 @part(error_model="numpy")
-def _write_task(task, wide, pools, places, first, heads, scale, context, queries):
+def _write_task(task, wide, pools, places, lengths, first, heads, scale, context, queries):
     """Self-attention of one head of one hypothesis, whose newest key and value join the pools first."""
     n, h = task // heads, task % heads
     width = context.shape[1]
@@ -132,7 +149,7 @@ def _write_task(task, wide, pools, places, first, heads, scale, context, queries
         copy(row[(side + 1) * width + left : (side + 1) * width + right], place)
     begin = 4 * left
     query, here = queries.ctypes.data + 4 * n * width + begin, context.ctypes.data + 4 * n * width + begin
-    _attend(query, (pools[0] + begin, pools[1] + begin), 4 * width, places[n], places.shape[1], scale, here, size)
+    _attend(query, (pools[0] + begin, pools[1] + begin), 4 * width, places[n], lengths[n], scale, here, size)
 
 
 @part(error_model="numpy")
@@ -155,13 +172,13 @@ def _rows(rows, form, whole, scales):
 
 
 @kernel
-def layer_steps(team, x, table, sizes, numbers, places, first, kept_places, counts, written, read):
+def layer_steps(team, x, table, sizes, numbers, places, lengths, first, kept_places, counts, written, read):
     """All layers for N rows x (N, D), in their place; x is then what the last layer leaves.
 
     sizes: heads, hidden size, activation, whether norms stand before sublayers, form of the weights; numbers: eps of norms,
-    scale of scores, the largest number of a rounded row. Places (N, T) of what was written, the newest at row `first` of the
-    pools and on; (B, K) of what was read, of which `counts` (B) count, empty without. The queries of all layers are left in
-    `written` and `read` (L, N, D).
+    scale of scores, the largest number of a rounded row. Places (N, T) of what was written, of which the first `lengths` (N)
+    count, the newest at row `first` of the pools and on; (B, K) of what was read, of which `counts` (B) count, or nothing.
+    The queries of all layers are left in `written` and `read` (L, N, D).
     """
     heads, hidden, activation, pre, form = sizes
     eps, scale, finest = numbers
@@ -179,7 +196,7 @@ def layer_steps(team, x, table, sizes, numbers, places, first, kept_places, coun
         here = mixed if pre else before
         share_out(_enter_task, N, own, (x, added, entered, here, eps, (layer, pre), rounding, whole, scales))
         _multiply(team, _weight(table, layer, JOINT), _rows(entered, form, whole, scales), NONE, (wide.ctypes.data, row))
-        share_out(_write_task, N * heads, team, (wide, pools, places, first, heads, scale, context, written[layer]))
+        share_out(_write_task, N * heads, team, (wide, pools, places, lengths, first, heads, scale, context, written[layer]))
         share_out(_round_task, N, own, (context, D, rounding, whole, scales))
         _multiply(team, _weight(table, layer, BACK), _rows(context, form, whole, scales), NONE, (added.ctypes.data, D))
         before = mixed

@@ -9,14 +9,27 @@ dimension, whatever the tile: a row's result does not depend on the rows beside 
 from collections.abc import Callable
 from typing import Any
 
+import numba
 from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+_config: Any = numba.config
+
+
+def compiled_for(*features: str) -> bool:
+    """Whether code is made for a processor with all of these: this one, or the one that NUMBA_CPU_FEATURES describes."""
+    given: str | None = _config.CPU_FEATURES
+    known = (
+        binding.get_host_cpu_features() if given is None else {name[1:]: name[0] == "+" for name in given.split(",") if name}
+    )
+    return all(known.get(feature, False) for feature in features)
+
+
 LANES = 8
 COLUMNS = 16
 VECTORS = COLUMNS // LANES
-WIDE = 16 if all(binding.get_host_cpu_features().get(name) for name in ("avx512f", "avx512bw")) else LANES
+WIDE = 16 if compiled_for("avx512f", "avx512bw") else LANES
 LINE, AHEAD = 64, 1536  # bytes that come from memory at once, and how far ahead they are asked for
 
 _FLOAT, _SHORT, _INT, _LONG = ir.FloatType(), ir.IntType(16), ir.IntType(32), ir.IntType(64)

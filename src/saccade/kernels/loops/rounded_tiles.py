@@ -5,7 +5,7 @@ Rows are whole numbers of 16 bits, so that a product of two is exact in 32 bits,
 
 from typing import Any
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -23,6 +23,7 @@ from saccade.kernels.loops.register_tiles import (
     _spread,
     _sums,
     _wide,
+    compiled_for,
 )
 
 GROUP = 32  # numbers of 4 bits that share a scale
@@ -30,8 +31,8 @@ GROUP = 32  # numbers of 4 bits that share a scale
 
 def _pairs(builder: ir.IRBuilder, x: ir.Value, w: ir.Value) -> ir.Value:
     """x[2j] w[2j] + x[2j+1] w[2j+1] of 16-bit numbers, in 32 bits: one instruction where the processor has it."""
-    features, out = binding.get_host_cpu_features(), _wide(_INT, WIDE)
-    name = "llvm.x86.avx512.pmaddw.d.512" if WIDE == 16 else "llvm.x86.avx2.pmadd.wd" if features.get("avx2") else ""
+    out = _wide(_INT, WIDE)
+    name = "llvm.x86.avx512.pmaddw.d.512" if WIDE == 16 else "llvm.x86.avx2.pmadd.wd" if compiled_for("avx2") else ""
     if name:
         return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(out, [x.type] * 2), name), [x, w])
     longer = _wide(_INT, 2 * WIDE)

@@ -55,26 +55,56 @@ def add_scaled(typing_context, factor, source, target, count):
     return types.void(types.float32, types.intp, types.intp, types.intp), generate
 
 
-def _summed(builder: ir.IRBuilder, count: ir.Value, factors: Any) -> ir.Value:
-    """The sum of products along a row: eight chains, laid upon each other by halves, and what is left behind them.
+@_typed
+def add_scaled_rows(typing_context, factors, sources, target, count):
+    """target += factor · source for each of a tuple of them, in their order: the bits of `add_scaled` one after another."""
 
-    `factors(kind, offset)` gives the two that are multiplied at a place.
-    """
-    places = {kind: cgutils.alloca_once(builder, kind) for kind in (_FLOATS, _FLOAT)}
-    builder.store(ir.Constant(_FLOATS, [0.0] * LANES), places[_FLOATS])
-    builder.store(ir.Constant(_FLOAT, 0.0), places[_FLOAT])
+    def generate(context, builder, signature, arguments):
+        factors, sources, target, count = arguments
+        factors, sources = (cgutils.unpack_tuple(builder, both) for both in (factors, sources))
+        spread = [_everywhere(builder, factor) for factor in factors]
+
+        def step(kind, offset):
+            place = builder.add(target, offset)
+            total = _load(builder, place, kind)
+            for factor, source in zip(spread if kind is _FLOATS else factors, sources, strict=True):
+                given = _load(builder, builder.add(source, offset), kind)
+                total = builder.call(_fused(builder, kind), [factor, given, total])
+            _store(builder, total, place, 0)
+
+        _pieces(builder, count, step)
+        return context.get_dummy_value()
+
+    return types.void(factors, sources, types.intp, types.intp), generate
+
+
+def _summed(builder: ir.IRBuilder, count: ir.Value, factors: Any) -> ir.Value:
+    """The sum of products along a row; `factors(kind, offset)` gives the two that are multiplied at a place."""
+    return _sums(builder, count, 1, lambda kind, offset: [factors(kind, offset)])[0]
+
+
+def _sums(builder: ir.IRBuilder, count: ir.Value, rows: int, factors: Any) -> list[ir.Value]:
+    """The same for several rows: of each eight chains, laid upon each other by halves, and what is left behind them."""
+    places = {kind: [cgutils.alloca_once(builder, kind) for _ in range(rows)] for kind in (_FLOATS, _FLOAT)}
+    for row in range(rows):
+        builder.store(ir.Constant(_FLOATS, [0.0] * LANES), places[_FLOATS][row])
+        builder.store(ir.Constant(_FLOAT, 0.0), places[_FLOAT][row])
 
     def step(kind: Any, offset: Any) -> None:
-        pair = factors(kind, offset)
-        builder.store(builder.call(_fused(builder, kind), [*pair, builder.load(places[kind])]), places[kind])
+        for place, pair in zip(places[kind], factors(kind, offset), strict=True):
+            builder.store(builder.call(_fused(builder, kind), [*pair, builder.load(place)]), place)
 
     _pieces(builder, count, step)
-    sums, half = builder.load(places[_FLOATS]), LANES // 2
+    return [_laid(builder, *(builder.load(places[kind][row]) for kind in (_FLOATS, _FLOAT))) for row in range(rows)]
+
+
+def _laid(builder: ir.IRBuilder, sums: ir.Value, rest: ir.Value) -> ir.Value:
+    half = LANES // 2
     while half:
         indices = ir.Constant(ir.VectorType(_INT, LANES), [(lane + half) % LANES for lane in range(LANES)])
         sums = builder.fadd(sums, builder.shuffle_vector(sums, sums, indices))
         half //= 2
-    return builder.fadd(builder.extract_element(sums, ir.Constant(_INT, 0)), builder.load(places[_FLOAT]))
+    return builder.fadd(builder.extract_element(sums, ir.Constant(_INT, 0)), rest)
 
 
 @_typed
@@ -90,6 +120,23 @@ def dot_product(typing_context, one, other, count):
         )
 
     return types.float32(types.intp, types.intp, types.intp), generate
+
+
+@_typed
+def dot_products(typing_context, one, others, count):
+    """Σ one · other for each of a tuple of others: the bits of `dot_product`, sooner, for no sum waits for another."""
+
+    def generate(context, builder, signature, arguments):
+        one, others, count = arguments
+        others = cgutils.unpack_tuple(builder, others)
+
+        def factors(kind, offset):
+            own = _load(builder, builder.add(one, offset), kind)
+            return [(own, _load(builder, builder.add(other, offset), kind)) for other in others]
+
+        return cgutils.pack_array(builder, _sums(builder, count, len(others), factors))
+
+    return types.UniTuple(types.float32, len(others))(types.intp, others, types.intp), generate
 
 
 def tanh_sum(limit: np.float32, above: Sequence[np.float32], below: Sequence[np.float32]) -> Any:

@@ -12,11 +12,14 @@ from saccade.view.drawings import (
     glimpse_path,
     head_grid,
     heatmap,
+    image_cells,
     image_steps,
     lines,
     neighborhood,
     overlay,
     overview,
+    place_map,
+    scan_path,
     shaded_text,
     statement_table,
 )
@@ -26,6 +29,7 @@ from saccade.view.trace import Look, Scene, quoted
 DRAWINGS = (
     glimpse_path.DRAWING,
     shaded_text.DOCUMENT,
+    place_map.DRAWING,
     image_steps.DRAWING,
     overlay.DRAWING,
     gallery.DRAWING,
@@ -37,6 +41,8 @@ DRAWINGS = (
     lines.DRAWING,
     overview.DRAWING,
     head_grid.DRAWING,
+    image_cells.DRAWING,
+    scan_path.DRAWING,
 )
 
 

@@ -103,7 +103,7 @@ class Figure:
         """The labels of an axis as names; with `numbered`, an empty one is its number, in a grid its row and column."""
         unknown = set(axis.unknown) if self.unknown else ()
         return [
-            _position(axis, number)
+            place_of(axis, number)
             if numbered and not label
             else place_name(label, blank=self.blank) + self.unknown * (number in unknown)
             for number, label in enumerate(axis.labels)
@@ -179,7 +179,8 @@ def _axis_name(name: str, axis: Axis) -> str:
     return name if name == axis.kind else f"{name} ({axis.kind})"
 
 
-def _position(axis: Axis, number: int) -> str:
+def place_of(axis: Axis, number: int) -> str:
+    """The number of a place; in a grid its row and column."""
     return str(number) if axis.grid is None else f"{number // axis.grid[1]}, {number % axis.grid[1]}"
 
 

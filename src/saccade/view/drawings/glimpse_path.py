@@ -1,5 +1,6 @@
 """A path of glimpses over an image: numbered boxes joined by a line, and what each one saw (Mnih et al. 2014, figure 3)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ WIDE, SIDE, CROP, APART = 760.0, 340.0, 76.0, 14.0  # of the drawing; the image'
 FINEST = 96  # pixels of a glimpse, at the most
 AIR = 14.0  # how far a box may reach out of the image
 COLUMNS = 32  # of the image in the terminal
+CROP_COLUMNS = 12  # of a glimpse there
 DIGITS = "123456789abcdefghijklmnopqrstuvwxyz"  # marks of the steps in the terminal
 
 
@@ -47,6 +49,24 @@ def glimpse(picture: Pixels, box: Floats) -> Pixels:
     return np.asarray(np.where(np.outer(*inside)[:, :, None], seen, np.array(colors.MISSING)), dtype=np.uint8)
 
 
+def seen(picture: Pixels, scales: Floats) -> list[Pixels]:
+    """What is in the boxes of one step, each with as many pixels as the smallest has: the wider a box, the coarser.
+
+    Shapes: scales (scales, 4) -> (height, width, 3) each
+    """
+    windows = [glimpse(picture, box) for box in scales]
+    height, width = windows[0].shape[:2]
+    return [_coarser(window, height, width) for window in windows]
+
+
+def _coarser(window: Pixels, height: int, width: int) -> Pixels:
+    """The mean of each block of pixels, where blocks come out even."""
+    if window.shape[0] % height or window.shape[1] % width:
+        return window
+    blocks = window.reshape(height, window.shape[0] // height, width, window.shape[1] // width, 3)
+    return np.asarray(blocks.mean((1, 3)).round(), dtype=np.uint8)
+
+
 def _picture(scene: Scene, look: Look) -> Pixels:
     picture = scene.axes[look.keys].whole_image()
     assert picture is not None
@@ -67,7 +87,8 @@ def svg(figure: Figure) -> str:
     for step, box in enumerate(places):
         x, y = start + step % columns * (group + APART), ground.y + step // columns * down
         parts.append(text(names[step], x, y + 2, SMALL, longest=int(group / 6.6)))
-        parts += [part for scale, each in enumerate(box) for part in _crop(picture, each, x + scale * (CROP + 4), y + 10)]
+        for scale, pixels in enumerate(seen(picture, box)):
+            parts += _crop(pixels, box[scale], x + scale * (CROP + 4), y + 10)
     bottom = max(ground.bottom + AIR, ground.y + -(-len(places) // columns) * down)
     outer = max(WIDE, start + group + 20)
     return document(outer, bottom + 12, figure.title, *parts)
@@ -103,17 +124,18 @@ def _path(places: Floats, ground: Box, height: int, width: int) -> list[str]:
     return parts
 
 
-def _crop(picture: Pixels, box: Floats, x: float, y: float) -> list[str]:
-    pixels = glimpse(picture, box)
+def _crop(pixels: Pixels, box: Floats, x: float, y: float) -> list[str]:
     wide, high = fitted(float(box[2]), float(box[3]), CROP)
     edge = element("rect", {"x": x - 1, "y": y - 1, "width": wide + 2, "height": high + 2, "fill": FAINT})
     return [edge, image(pixels, x, y, wide, high)]
 
 
 def terminal(figure: Figure, screen: Screen) -> str:
-    """A line for each step with its rows and columns; above them the image with numbered steps, if there is color."""
+    """A line for each step with its rows and columns; above them, if there is color, the image with numbered steps, and
+    what each one saw."""
     picture, places = _picture(figure.scene, figure.look), boxes(figure.look)
-    lines = _image(picture, places, screen) if screen.color and not screen.ascii_only else []
+    shown = screen.color and not screen.ascii_only
+    lines = [*_image(picture, places, screen), *_glimpses(picture, places, screen)] if shown else []
     names = [screen.fit(name, screen.width // 3) for name in _names(figure)]
     width = max(map(display_text.columns, names))
     more = f", {places.shape[1]} scales" if places.shape[1] > 1 else ""
@@ -133,6 +155,19 @@ def _image(picture: Pixels, places: Floats, screen: Screen) -> list[str]:
     cells = [(int(line), int(column)) for line, column in at.round()]
     marks = {cell: DIGITS[step] for step, cell in reversed(list(enumerate(cells))) if step < len(DIGITS)}
     return half_blocks(resized(picture, down, across), marks)
+
+
+def _glimpses(picture: Pixels, places: Floats, screen: Screen) -> Iterator[str]:
+    """All scales of each step side by side, under its number; as many steps beside each other as there is room for."""
+    across = min(CROP_COLUMNS, screen.width // places.shape[1] - 1)
+    drawn = []
+    for step, scales in enumerate(places):
+        patches = [half_blocks(resized(pixels, across + across % 2, across)) for pixels in seen(picture, scales)]
+        name = str(step + 1).ljust((across + 1) * len(patches) - 1)
+        drawn.append([name, *(" ".join(line) for line in zip(*patches, strict=True))])
+    fitting = max(1, (screen.width + 2) // ((across + 1) * places.shape[1] + 1))
+    for start in range(0, len(drawn), fitting):
+        yield from ("  ".join(line).rstrip() for line in zip(*drawn[start : start + fitting], strict=True))
 
 
 def _page(scene: Scene, look: Look) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from saccade.view.output import colors
 from saccade.view.output.embedded_images import Pixels, address, image, sizes
 from saccade.view.output.scales import Floats, LinearScale, symmetric
 from saccade.view.output.screen import Screen
-from saccade.view.output.svg import document, text
-from saccade.view.output.svg_layout import SMALL, heading
+from saccade.view.output.svg import INK, PAPER, Attributes, document, element, text
+from saccade.view.output.svg_layout import SMALL, Box, heading
 from saccade.view.trace import Look, Scene
 
 SIDE = 340.0  # of the image, its longer side
@@ -36,9 +36,16 @@ def painted(weights: Floats, grid: tuple[int, int], signed: bool = False) -> Pix
 
 
 def svg(
-    picture: Pixels, grid: tuple[int, int], weights: Floats, title: str, notes: Sequence[str] = (), *, signed: bool = False
+    picture: Pixels,
+    grid: tuple[int, int],
+    weights: Floats,
+    title: str,
+    notes: Sequence[str] = (),
+    *,
+    signed: bool = False,
+    framed: int | None = None,
 ) -> str:
-    """The plain image at the left, the colored one at the right, and the color ramp below."""
+    """The plain image at the left, the colored one at the right, and the color ramp below; one tile may have a frame."""
     wide, high = sizes(picture, SIDE)
     top, right = 64.0 + 18 * len(notes), 44 + wide
     low, high_weight = span(weights, signed)
@@ -52,11 +59,28 @@ def svg(
         image(picture, 20, top, wide, high),
         image(picture, right, top, wide, high),
         image(painted(weights, grid, signed), right, top, wide, high),
+        *(part for x in (20, right) for part in _frame(framed, grid, Box(x, top, wide, high))),
         image(ramp, right, bottom, 120, 10),
         text(f"{low:.3g}", right, bottom + 24, SMALL),
         text(f"{high_weight:.3g}", right + 120, bottom + 24, {**SMALL, "text-anchor": "end"}),
         text(f"{grid[0]} × {grid[1]} tiles", 20, bottom + 10, SMALL),
     )
+
+
+def _frame(place: int | None, grid: tuple[int, int], ground: Box) -> list[str]:
+    """The edges of a tile, light on dark, so that they are seen on any image."""
+    if place is None:
+        return []
+    high, wide = ground.height / grid[0], ground.width / grid[1]
+    row, column = divmod(place, grid[1])
+    edges: Attributes = {
+        "x": ground.x + column * wide,
+        "y": ground.y + row * high,
+        "width": wide,
+        "height": high,
+        "fill": "none",
+    }
+    return [element("rect", {**edges, "stroke": ink, "stroke-width": width}) for ink, width in ((INK, 4.0), (PAPER, 2.0))]
 
 
 def _terminal(figure: Figure, screen: Screen) -> str:

@@ -2,9 +2,9 @@
 
 const SMOOTH = 8;  // pixels of a mask for each cell, before the browser enlarges it
 
-// A dark mask that is clear where the weight is: drawn small, enlarged smoothly.
-function paintMask(mask, weights, look) {
-  const [rows, columns] = look.grid, most = mostOf(weights), pixels = new ImageData(columns, rows);
+// A dark mask that is clear where the weight is: drawn small, enlarged smoothly, or cell by cell.
+function paintMask(mask, weights, look, exact) {
+  const [rows, columns] = look.grid, most = look.scale || mostOf(weights), pixels = new ImageData(columns, rows);
   weights.forEach((weight, place) => {
     const share = Math.max(0, Math.min(1, weight / most));
     pixels.data.set([...look.dark, Math.round(255 * look.cover * (1 - share))], place * 4);
@@ -12,11 +12,12 @@ function paintMask(mask, weights, look) {
   const cells = made("canvas", "", { width: columns, height: rows }), context = mask.getContext("2d");
   cells.getContext("2d").putImageData(pixels, 0, 0);
   Object.assign(mask, { width: columns * SMOOTH, height: rows * SMOOTH });
+  context.imageSmoothingEnabled = !exact;
   context.imageSmoothingQuality = "high";
   context.drawImage(cells, 0, 0, mask.width, mask.height);
 }
 
-function drawImageSteps({ look, matrix, names, rows, images, axes }) {
+function drawImageSteps({ look, matrix, names, rows, images, axes }, exact = false) {
   const source = images[look.images[0]], shown = Math.min(matrix.rows, look.most);
   const picture = (alt) => made("img", "", { alt, src: source, class: look.crisp ? "crisp" : "" });
   const masked = (alt) => {
@@ -28,7 +29,9 @@ function drawImageSteps({ look, matrix, names, rows, images, axes }) {
   const cells = made("div", "", { class: "tiles", role: "group", "aria-label": "Cells of the image" });
   cells.style.gridTemplateColumns = `repeat(${look.grid[1]}, 1fr)`;
   large.frame.append(cells);
-  stage.append(title, large.frame);
+  const slider = made("input", "", { type: "range", min: 0, max: matrix.rows - 1, value: 0, "aria-label": "The word whose weights are on the image" });
+  slider.addEventListener("input", () => follow(Number(slider.value)));
+  stage.append(title, large.frame, slider);
   const plain = made("figure", "", { class: "step" });
   plain.append(made("figcaption", "image"), picture("the image"));
   const words = made("div", "", { class: "steps", role: "group", "aria-label": "The image for every word" });
@@ -39,16 +42,17 @@ function drawImageSteps({ look, matrix, names, rows, images, axes }) {
     if (axes.queries.percents) name.append(" ", made("small", axes.queries.percents[row], { title: "probability" }));
     step.classList.add("step");
     step.setAttribute("aria-label", `${rows[row]}: ${number(weights[place])} at ${names[place]}`);
-    paintMask(small.mask, weights, look);
+    paintMask(small.mask, weights, look, exact);
     step.append(name, small.frame);
     return step;
   }));
   let followed = null;
   const follow = (row) => {
-    if (row === followed) return;
+    if (row === followed || row >= matrix.rows) return;
     followed = row;
     const weights = matrix.row(row);
-    paintMask(large.mask, weights, look);
+    paintMask(large.mask, weights, look, exact);
+    slider.value = row;
     title.replaceChildren(made("bdi", rows[row]));
     cells.replaceChildren(...Array.from(weights, (weight, place) => made("span", "", { "data-row": row, "data-column": place, title: number(weight) })));
     words.querySelectorAll(".step[data-row]").forEach((step) => step.classList.toggle("here", Number(step.dataset.row) === row));
@@ -57,7 +61,8 @@ function drawImageSteps({ look, matrix, names, rows, images, axes }) {
   const whole = made("div", "", { class: "image-steps" });
   whole.append(words, stage);
   const others = matrix.rows - shown, more = others > 0 ? `${others} more words are left out. ` : "";
-  return { nodes: [whole], meaning: [`${more}Brightness: the weight, divided by the largest of its word.`], follow };
+  const most = look.scale ? "all" : "its image";
+  return { nodes: [whole], meaning: [`${more}Brightness: the weight, divided by the largest of ${most}.`], follow };
 }
 
 DRAWINGS.image_steps = { view: "image", draw: drawImageSteps, wide: true };

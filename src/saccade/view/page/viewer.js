@@ -41,7 +41,7 @@ const colors = () => (look().kind === "attribution" ? ramps.signed : ramps.plain
 const shownAs = () => (look().views.includes(state.view) ? state.view : look().views[0]);
 const drawn = () => shownAs() in DRAWINGS;
 const firstLook = (looks) => Math.max(0, looks.findIndex((each) => each.kind !== "attribution"));
-const active = () => state.pinned ?? state.cursor?.row ?? 0;
+const active = () => state.pinned ?? state.cursor?.row ?? look().chosen ?? 0;
 
 // The address names what is shown: #scene=2&look=…&head=1. Scenes count from 1, heads from 0.
 function readAddress(address = location.hash.slice(1)) {

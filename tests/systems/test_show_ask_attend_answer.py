@@ -1,0 +1,27 @@
+"""Show, ask, attend, and answer: the paper's equations by hand; the length of a cell's vector does not count."""
+
+import numpy as np
+import pytest
+import torch
+
+from .pictures_and_questions import batch, cells_of, linear, lstm, made, numbers, softmax, words_of
+
+
+@pytest.mark.parametrize("row", range(5))
+def test_it_is_the_equations_written_out(row: int) -> None:
+    one, given = made("show_ask_attend_answer", num_glimpses=3, embedding_size=5), batch()
+    cells = cells_of(one, given, row)
+    cells = cells / np.linalg.norm(cells, axis=1, keepdims=True)
+    question = lstm(one.question.reader.layers[0][0], np.tanh(words_of(one, given, row)))
+    both = np.maximum(linear(one.glimpses.cell_map, cells) + linear(one.glimpses.question_map, question), 0)
+    weights = softmax(numbers(one.glimpses.vectors) @ both.T)
+    hidden = np.maximum(linear(one.hidden, np.concatenate(((weights @ cells).ravel(), question))), 0)
+    np.testing.assert_allclose(numbers(one.logits(given.input))[row], linear(one.output, hidden), atol=1e-4)
+
+
+def test_only_the_direction_of_a_cell_counts() -> None:
+    one, given = made("show_ask_attend_answer", positions=False), batch()
+    before = one.logits(given.input)
+    grid = one.encoder.picture.picture.forward
+    one.encoder.picture.picture.forward = lambda pixels: 7 * grid(pixels)
+    torch.testing.assert_close(one.logits(given.input), before)
