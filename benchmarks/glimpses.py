@@ -22,13 +22,13 @@ from saccade.layers.retina import Retina, middles
 class Case(NamedTuple):
     """A batch of pictures, and what is seen of each."""
 
-    count: int
+    pictures: int
     side: int
     size: int
     scales: int
 
     def __str__(self) -> str:
-        return f"{self.count} of {self.side} × {self.side}, {self.scales} of {self.size} × {self.size}"
+        return f"{self.pictures} of {self.side} × {self.side}, {self.scales} of {self.size} × {self.size}"
 
 
 CASES = (Case(256, 28, 8, 1), Case(128, 60, 12, 3), Case(128, 100, 12, 3))
@@ -98,8 +98,8 @@ PEERS = {"grid_sample": grid_sample, "grid_sample, points": few_points, "loop": 
 def measure(report: Report, case: Case, rounds: int) -> None:
     """One case: everybody in turn, on the same pictures and paths."""
     torch.manual_seed(0)
-    images = torch.rand(case.count, 1, case.side, case.side)
-    path = [torch.rand(case.count, 2) * 2 - 1 for _ in range(GLIMPSES)]
+    images = torch.rand(case.pictures, 1, case.side, case.side)
+    path = [torch.rand(case.pictures, 2) * 2 - 1 for _ in range(GLIMPSES)]
     expected = ours(images, path, case)
     runs: dict[str, Run] = {"ours": lambda: ours(images, path, case)}
     for name, peer in PEERS.items():

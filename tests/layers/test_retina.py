@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention import looking
-from saccade.layers.retina import Retina, middles
+from saccade.layers.retina import Glimpse, Retina, middles
 
 
 def sliced(image: Tensor, row: int, column: int, size: int, step: int) -> Tensor:
@@ -45,6 +45,7 @@ def test_it_keeps_where_it_looked() -> None:
     with looking(retina) as seen:
         retina(torch.rand(1, 1, 20, 30), torch.tensor([0]), torch.tensor([[0.0, -1.0]]))
     (glimpse,) = seen[""]
+    assert isinstance(glimpse, Glimpse)
     assert glimpse.boxes().tolist() == [[[8, -2, 4, 4], [6, -4, 8, 8], [2, -8, 16, 16]]]
 
 

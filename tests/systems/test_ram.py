@@ -1,7 +1,7 @@
 """The recurrent attention model: REINFORCE is unbiased, its baseline pays, its paths share what they have in common."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -35,7 +35,8 @@ class Bandit:
     """Two arms, the left and the right half of a picture; only the right one pays. The policy's mean is its bias alone."""
 
     def __init__(self, mean: float) -> None:
-        self.model, self.mean = network(hidden_size=1, location_std=0.5).train(), mean
+        self.model = cast(Any, network(hidden_size=1, location_std=0.5).train())
+        self.mean = mean
         with torch.no_grad():
             self.model.location[-1].weight.zero_()
             self.model.location[-1].bias.fill_(math.atanh(mean))

@@ -98,7 +98,8 @@ def sources(own: Geometry, letters: tuple[int, int], shape: tuple[int, int]) -> 
     left, top, right, bottom = own.margins
     columns: Floats = np.linspace(x.min() - left * np.ptp(x), x.max() + right * np.ptp(x), shape[1])
     rows: Floats = np.linspace(y.min() - 2 * top * np.ptp(y), y.max() + 2 * bottom * np.ptp(y), shape[0])
-    x, y = _moved(np.linalg.inv(matrix), np.broadcast_to(columns, shape), np.broadcast_to(rows[:, None], shape))
+    back = np.asarray(np.linalg.inv(matrix), np.float64)
+    x, y = _moved(back, np.broadcast_to(columns, shape), np.broadcast_to(rows[:, None], shape))
     x, y = _straighten(x, y, own.arc, width)
     return y + height / 2, x + width / 2
 

@@ -175,7 +175,8 @@ class Model(Labeler):
         samples = torch.arange(len(images), device=images.device)
         location = images.new_zeros(len(images), 2)
         state = images.new_zeros(len(images), self.core.state_size)
-        states, log_probs = [], [images.new_zeros(copies * len(images), 0)]
+        states: list[Tensor] = []
+        log_probs = [images.new_zeros(copies * len(images), 0)]
         for step in range(self.config.num_glimpses):
             if step:
                 location, log_prob = self.next_location(images, samples, states[-1], step)
@@ -186,11 +187,12 @@ class Model(Labeler):
             states.append(state[:, : self.config.hidden_size])
         return Path(self.label(states[-1]), torch.cat(log_probs, 1), self.expected(states[:-1]))
 
-    def expected(self, states: Sequence[Float[Tensor, "B D"]]) -> Float[Tensor, "B _"]:
+    def expected(self, states: list[Float[Tensor, "B D"]]) -> Float[Tensor, "B _"]:
         """The reward that each state promises; nothing where no policy is learned."""
         if self.config.policy != "learned":
             return states[0].new_zeros(len(states[0]), 0)
-        return self.baseline(torch.stack(states, 1).detach()).squeeze(-1)
+        promised: Tensor = self.baseline(torch.stack(states, 1).detach())
+        return promised.squeeze(-1)
 
     def next_location(
         self, images: Tensor, samples: Tensor, state: Float[Tensor, "B D"], step: int
