@@ -14,7 +14,7 @@ import saccade
 from saccade import systems
 from saccade.attention import through_layers
 from saccade.cli.main import run as run_command
-from saccade.data.examples import Bag, Example, Picture
+from saccade.data.examples import Bag, Example, Pair, Picture
 from saccade.errors import DataError, UnknownName, UsageError
 from saccade.search.search_config import MOST
 from saccade.trained import TrainedModel
@@ -290,7 +290,10 @@ def test_a_part_without_examples_is_told(opened: Open) -> None:
     assert opened("sentences").evaluate().title.endswith("valid")
 
 
-@pytest.mark.parametrize("kind", ["dates", *sorted(small.KINDS.keys() - {"windows"})])  # of which only the loss is scored
+OF_LOSS_ALONE = {"windows", "hidden", "permuted"}
+
+
+@pytest.mark.parametrize("kind", ["dates", *sorted(small.KINDS.keys() - OF_LOSS_ALONE)])
 def test_prediction_is_what_is_evaluated(kind: str, opened: Open) -> None:
     """One pass: what is scored is what is predicted, whatever is in the batch."""
     model = opened(kind)
@@ -299,8 +302,8 @@ def test_prediction_is_what_is_evaluated(kind: str, opened: Open) -> None:
     assert [one.example for one in found.predictions] == examples
     assert texts(list(found.predictions)) == texts(model.predictions(examples))
     typed = [str(one.name) for one in examples] if kind == "graph" else [f"valid#{n}" for n in range(len(examples))]
-    if isinstance(examples[0].input, str):
-        typed = [one.input for one in examples]
+    if isinstance(examples[0].input, str | Pair):
+        typed = [str(one.input) for one in examples]
     assert texts(model.predict(typed)) == texts(list(found.predictions))
 
 
@@ -308,9 +311,11 @@ def test_prediction_is_what_is_evaluated(kind: str, opened: Open) -> None:
 def test_looks_are_drawn(kind: str, opened: Open, tmp_path: Path) -> None:
     model = opened(kind)
     first = model.splits.valid[0]
-    typed = (
-        first.input or first.target if isinstance(first.input, str) else str(first.name) if kind == "graph" else "valid#0"
-    )
+    typed = "valid#0"
+    if isinstance(first.input, str | Pair):
+        typed = str(first.input) or first.target
+    elif kind == "graph":
+        typed = str(first.name)
     if not systems.attends(model.system, model.run.settings.model):
         with pytest.raises(UsageError, match="has no attention to show"):
             model.look(typed)

@@ -35,7 +35,11 @@ def test_a_value_is_printed_in_its_own_way(name: str, value: float | str, text: 
 
 def test_a_metric_knows_which_way_is_better() -> None:
     lower = {name for name, one in METRICS.items() if not one.higher}
-    assert lower == {"mae", "loss", "masked_loss", "perplexity", "calibration_error", "cer"}
+    assert lower == {"mae", "loss", "masked_loss", "perplexity", "calibration_error", "cer"} | {
+        "error",
+        "bit_error",
+        "bits_per_sequence",
+    }
     assert metric("bleu").rank(3.0) == 3.0
     assert metric("loss").rank(3.0) == -3.0
     assert all(name == one.name and one.label for name, one in METRICS.items())

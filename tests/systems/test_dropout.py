@@ -65,6 +65,10 @@ SITES: dict[tuple[str, str], list[tuple[dict[str, Any], Count]]] = {
     ("atae_lstm", "letter_dropout"): [({}, 2)],
     # Vectors of words, and what the output reads.
     ("atae_lstm", "dropout"): [({}, 2)],
+    # Vectors of words, and what each layer gives.
+    ("key_value_memory", "dropout"): [({}, 2)],
+    ("picture_network", "dropout"): [({}, 1)],
+    ("lstmn", "dropout"): [({}, 2), ({"num_layers": 2}, 3), ({"memory": "last"}, 2)],
     # Behind each layer of a perceptron, or of LeNet's last.
     ("attention_mil", "dropout"): [({"hidden_sizes": (9, 8, 7)}, 3), ({"hidden_sizes": (7,)}, 1), ({"shape": (20, 20)}, 1)],
     # Drawn for each feature, by no module: the next tests tell.

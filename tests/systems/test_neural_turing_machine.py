@@ -34,7 +34,7 @@ def test_what_follows_a_sequence_changes_nothing(controller: str) -> None:
         torch.nn.functional.pad(given.blanks, (0, 3)),
     )
     with torch.no_grad():
-        torch.testing.assert_close(one.model.vectors(longer), one.model.vectors(given))
+        torch.testing.assert_close(one.model.vectors(longer)[:, :-3], one.model.vectors(given))
 
 
 def test_a_shift_must_fit_the_circle() -> None:

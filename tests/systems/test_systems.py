@@ -6,7 +6,7 @@ import pytest
 
 from saccade import systems
 
-BLIND = {"bag_of_words", "deep_sets", "point_cloud", "seq2seq"}
+BLIND = {"bag_of_words", "deep_sets", "picture_network", "point_cloud", "seq2seq"}
 CONTROLS = [
     ("attention_mil", {"pool": "mean"}),
     ("attention_mil", {"pool": "max"}),

@@ -119,7 +119,7 @@ def test_a_preset_stands_above_defaults_and_under_what_is_given() -> None:
 def test_every_system_and_its_presets_have_settings(system: str) -> None:
     """With nothing else said, and with early stopping or a learning rate that falls."""
     bare = resolve(base(system))
-    assert bare.train.schedule in ("cosine", "linear") or bare.train.patience
+    assert bare.train.schedule in ("cosine", "linear", "step") or bare.train.patience
     for name in getattr(systems.load(system), "PRESETS", {}):
         assert resolve(base(system), [f"model.preset={name}"]).model != bare.model
 

@@ -31,6 +31,8 @@ HEEDED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("alpha", {"optimizer": "adam"}, {"optimizer": "rmsprop"}),
     ("min_learning_rate", {"schedule": "constant"}, {"schedule": "linear"}),
     ("min_learning_rate", {"schedule": "inverse_sqrt"}, {"schedule": "cosine"}),
+    ("step_size", {"schedule": "cosine"}, {"schedule": "step"}),
+    ("gamma", {"schedule": "constant"}, {"schedule": "step"}),
     ("steps", {"epochs": 2.0}, {"epochs": 0.0}),
     ("batch_tokens", {"batch_size": 8}, {"batch_size": 0}),
     ("decay", {"weight_decay": 0.0}, {"weight_decay": 0.1}),

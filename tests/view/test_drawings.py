@@ -14,7 +14,7 @@ from saccade.view.drawings import DRAWINGS, drawing_of
 from saccade.view.html_page import html
 from saccade.view.trace import Axis, Look, Scene
 
-from .traces import bag, caption, document, edges, glimpses, layered, marked, places, plain, trace
+from .traces import bag, caption, document, edges, glimpses, layered, marked, places, plain, story, trace
 
 SIGNED = np.array([[[-1.0, 0.5, 0.25]]], dtype=np.float32)
 
@@ -46,6 +46,7 @@ EXPECTED = {
     "caption": (caption(), "image_steps"),
     "one query at a grid over an image": (caption(["dog"]), "image_steps"),
     "tiles from several": (two_at(bag(12, (3, 4))), "image_steps"),
+    "statements of a story": (story(), "statement_table"),
     "places of an image at each other": (places(), "place_map"),
     "glimpses": (glimpses(), "glimpse_path"),
     "glimpses of several scales": (glimpses(3), "glimpse_path"),

@@ -25,7 +25,7 @@ def test_the_page_holds_no_foreign_markup_and_loads_nothing() -> None:
 
 
 def test_the_page_stays_small() -> None:
-    assert len(html(trace())) < 84_000
+    assert len(html(trace())) < 86_000
     assert len(html(trace(large()))) < 5_600_000
 
 

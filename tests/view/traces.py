@@ -121,6 +121,16 @@ def caption(words: Sequence[str] = ("a", "dog", "on", "grass")) -> Scene:
     return Scene("a caption", axes, [Look("attention", "caption", "image", weights)])
 
 
+def story() -> Scene:
+    """Three statements, of which two matter, read twice."""
+    axes = {
+        "input": Axis("statements", ["John is here.", "Mary went home.", "John left."], marked=(0, 2)),
+        "hops": Axis("hops", ["hop 1", "hop 2"]),
+    }
+    weights = np.array([[[0.7, 0.1, 0.2], [0.0, 0.25, 0.75]]], dtype=np.float32)
+    return Scene("home: where?", axes, [Look("statements", "hops", "input", weights)])
+
+
 def places() -> Scene:
     """A grid of 3 × 4 places over an image of 30 × 40 pixels; each looks mostly at itself. And gates."""
     image = np.add.outer(np.arange(30), np.arange(40)).astype(np.uint8) * 3

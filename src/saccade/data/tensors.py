@@ -260,16 +260,16 @@ class LabelTarget:
 
 @dataclass(frozen=True)
 class BitsTarget:
-    """The vectors of all answers, one below the other, and how many each has.
+    """The vectors of answers in the places of their sequences, zeros elsewhere; `asked`: where they stand.
 
-    Shapes: bits (N, _), sizes (B)
+    Shapes: bits (B, T, _), asked (B, T)
     """
 
-    bits: Float[Tensor, "N _"]
-    sizes: Int[Tensor, " B"]
+    bits: Float[Tensor, "B T _"]
+    asked: Bool[Tensor, "B T"]
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.bits)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def linear(x: Float[Tensor, "... I"], weight: Float[Tensor, "N I"], bias: Float[
 def wide(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> bool:
     """Whether x W' is better made by `times`: it is large enough, and of plain tensors of float32 with nobody between them
     and their numbers, neither autocast nor somebody who counts operations."""
-    if not wider() or traced() or x.numel() * len(weight) < LEAST:  # while torch traces, sizes are not known
+    if traced() or not wider() or x.numel() * len(weight) < LEAST:  # while torch traces, sizes are not known
         return False
     given = (x, weight) if bias is None else (x, weight, bias)
     plain = all(type(one) in (Tensor, torch.nn.Parameter) for one in given)

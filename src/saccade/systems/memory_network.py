@@ -28,13 +28,14 @@ from saccade.layers.memory_layers import (
     most_empty,
     spread_ages,
 )
-from saccade.systems.system import BatchLook, Labeler, Output, Recorded
+from saccade.systems.system import BatchLook, Labeler, Output, Recorded, cosine
 from saccade.view.trace import Axis
 
 READS, WRITES = "story", "candidate"
 DEFAULTS = {
     "tokens": {"kind": "word", "lower": True},
-    "train": {"batch_size": 32, "optimizer": "sgd", "momentum": 0.0, "learning_rate": 0.32, "clip": 1.25},
+    "train": cosine(5000, 0.32, every=250, patience=0)
+    | {"batch_size": 32, "optimizer": "sgd", "momentum": 0.0, "clip": 1.25},
 }
 
 

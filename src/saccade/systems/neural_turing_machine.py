@@ -102,7 +102,7 @@ class Heads(nn.Module):
 class Model(System):
     """A controller, its heads, and what it says at each step.
 
-    Shapes: vectors (B, T, C) -> loss; logits (N, bits) of all points
+    Shapes: vectors (B, T, C) -> loss; logits (B, T, bits)
     """
 
     def __init__(self, config: Config, channels: int, bits: int) -> None:
@@ -120,18 +120,18 @@ class Model(System):
 
     def forward(self, batch: Batch) -> Output:
         """−log p of all bits of the answers; what is counted are sequences."""
-        logits = self.vectors(batch.input)
-        loss = F.binary_cross_entropy_with_logits(logits, batch.target.bits, reduction="sum")
-        wrong = ((logits > 0) != (batch.target.bits > 0.5)).sum()
-        return Output(loss, len(batch.input.lengths), {"wrong_bits": wrong})
+        logits, bits, asked = self.vectors(batch.input), batch.target.bits, batch.target.asked[..., None]
+        losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
+        wrong = (((logits > 0) != (bits > 0.5)) & asked).sum()
+        return Output((losses * asked).sum(), len(batch.input.lengths), {"wrong_bits": wrong})
 
-    def vectors(self, input: BitsInput) -> Float[Tensor, "N _"]:
-        """Logits of the bits at each point, one sequence after the other."""
+    def vectors(self, input: BitsInput) -> Float[Tensor, "B T _"]:
+        """Logits of the bits after each step; those of points are the answer."""
         tape, outputs = self.begin(len(input.vectors)), []
         for vector in input.vectors.unbind(1):
             control, tape = self.step(vector, tape)
             outputs.append(torch.cat((control, tape.reads), -1))
-        logits: Tensor = self.output(torch.stack(outputs, 1)[input.blanks])
+        logits: Tensor = self.output(torch.stack(outputs, 1))
         return logits
 
     def begin(self, rows: int) -> Tape:

@@ -65,6 +65,8 @@ RULES: dict[str, tuple[Callable[[Resumption], bool], str]] = {
     "learning_rate": (_same_rates, "it decided the learning rates of the steps so far"),
     "schedule": (_same_rates, "it decided the learning rates of the steps so far"),
     "warmup": (_same_rates, "it decided the learning rates of the steps so far"),
+    "step_size": (_same_rates, "it decided the learning rates of the steps so far"),
+    "gamma": (_same_rates, "it decided the learning rates of the steps so far"),
     "min_learning_rate": (_same_rates, "it decided the learning rates of the steps so far"),
     "momentum": (_never, "every update so far was made with it"),
     "alpha": (_never, "every update so far was made with it"),

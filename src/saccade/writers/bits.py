@@ -29,17 +29,24 @@ class Config:
 
 
 class VectorsColumn:
-    """The bits of each answer."""
+    """The bits of each answer, and the points of its sequence at which they stand."""
 
     lengths = np.zeros(0, dtype=np.int64)
 
-    def __init__(self, answers: Sequence[NDArray[np.float32]]) -> None:
-        self.answers = answers
+    def __init__(self, answers: Sequence[NDArray[np.float32]], points: Sequence[NDArray[np.bool_]]) -> None:
+        self.answers, self.points = answers, points
 
     def batch(self, indices: Any) -> BitsTarget:
-        """The tensors of these answers, one below the other."""
-        answers = [self.answers[i] for i in indices]
-        return BitsTarget(torch.from_numpy(np.concatenate(answers)), torch.tensor([len(answer) for answer in answers]))
+        """The tensors of these answers."""
+        chosen = list(indices)
+        longest = max(len(self.points[i]) for i in chosen)
+        asked = np.zeros((len(chosen), longest), bool)
+        for row, i in enumerate(chosen):
+            asked[row, : len(self.points[i])] = self.points[i]
+        answers = np.concatenate([self.answers[i] for i in chosen])
+        bits = np.zeros((*asked.shape, answers.shape[1]), np.float32)
+        bits[asked] = answers
+        return BitsTarget(torch.from_numpy(bits), torch.from_numpy(asked))
 
 
 class Writer(writer.Writer):
@@ -74,15 +81,18 @@ class Writer(writer.Writer):
     def encode(self, examples: Sequence[Example]) -> VectorsColumn:
         for _, problem in self.flaws(examples):
             raise DataError(problem)
-        return VectorsColumn([_bits(example.target, self.bits) for example in examples])
+        points = [np.array([word == BLANK for word in example.input.split()]) for example in examples]
+        return VectorsColumn([_bits(example.target, self.bits) for example in examples], points)
 
     def predict(self, model: Any, batch: Batch, options: Options, positions: Sequence[int]) -> list[list[Prediction]]:
         with recording(model, options.looks) as recorded:
             logits = model.vectors(batch.input)
         looks = model.looks(batch.input, logits, recorded) if options.looks else []
-        chances = logits.double().sigmoid().cpu().numpy()
-        own = np.split(chances, batch.input.blanks.sum(1).cumsum(0).cpu().numpy()[:-1])
-        return [[self._prediction(rows, [look.of(i) for look in looks])] for i, rows in enumerate(own)]
+        chances, blanks = logits.double().sigmoid().cpu().numpy(), batch.input.blanks.cpu().numpy()
+        return [
+            [self._prediction(rows[asked], [look.of(i) for look in looks])]
+            for i, (rows, asked) in enumerate(zip(chances, blanks, strict=True))
+        ]
 
     def _prediction(self, chances: Floats, looks: Sequence[Any]) -> Prediction:
         words = ["".join("01"[int(bit > 0.5)] for bit in row) for row in chances]
