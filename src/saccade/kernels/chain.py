@@ -41,11 +41,10 @@ def marginals_definition(scores: Tensor, transitions: Tensor, starts: Tensor | N
     wide = transitions.to(exact)
     open_ = (exact > -torch.inf).unbind(-1)
     own = exact.masked_fill(exact == -torch.inf, 0).clamp(-MOST, MOST).unbind(-1)
-    begins = [None] * len(own) if starts is None else list(starts.unbind(-1))
-    left = _messages(own, open_, begins, wide)
+    starts = exact.new_zeros(len(own), dtype=torch.bool) if starts is None else starts
+    left = _messages(own, open_, starts.unbind(), wide)
     # From the right a chain begins behind the place at which, from the left, another one does.
-    ends = [None] * len(own) if starts is None else [torch.zeros_like(begins[0]), *begins[:0:-1]]  # type: ignore[arg-type]
-    right = _messages(own[::-1], open_[::-1], ends, wide.t())[::-1]
+    right = _messages(own[::-1], open_[::-1], starts.roll(-1).flip(0).unbind(), wide.t())[::-1]
     found = [torch.sigmoid(one + other - s) for one, other, s in zip(left, right, own, strict=True)]
     return torch.stack(found, -1).masked_fill(exact == -torch.inf, 0).to(scores.dtype)
 
@@ -59,7 +58,7 @@ def _messages(own: Any, open_: Any, begins: Any, transitions: Tensor) -> list[Te
         if odds is None or there is None:
             odds, there = torch.where(is_open, s, 0), is_open
         else:
-            linked = there if begin is None else there & ~begin
+            linked = there & ~begin
             pushed = torch.logaddexp(no_yes, odds + yes_yes) - torch.logaddexp(no_no, odds + yes_no)
             odds = torch.where(is_open, s + torch.where(linked, pushed, 0), odds)
             there = linked | is_open
