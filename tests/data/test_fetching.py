@@ -427,7 +427,7 @@ def published(item: Known, directory: Path, scratch: Path) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     archives: dict[str, dict[str, bytes]] = {}
     for file in (file for file in item.files if file.addresses):
-        url, _, member = file.addresses[-1].partition("://")[2].partition("#")
+        url, _, member = fetching.below(file.addresses[-1]).partition("#")
         path = present(item, file, directory)
         assert path is not None
         packed, wanted = path.name != Path(file.path).name, url.endswith(".gz") and not (member or file.members)
@@ -438,7 +438,7 @@ def published(item: Known, directory: Path, scratch: Path) -> dict[str, bytes]:
             found[url] = content
     for number, (url, members) in enumerate(archives.items()):
         path = scratch / str(number)
-        found[url] = (zipped(path, members) if url.endswith(".whl") else tarred(path, members, "w")).read_bytes()
+        found[url] = (zipped(path, members) if url.startswith("pip/") else tarred(path, members, "w")).read_bytes()
     return found
 
 

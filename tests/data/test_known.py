@@ -17,6 +17,7 @@ from saccade.data import known as module
 from saccade.data.known import Known, KnownFile, MissingData, cache, data_directory, find, known, lookup, status, table
 from saccade.errors import DataError, UnknownName, UsageError
 
+ADDRESS = r"(https?://[^#{}\s]+/|pip:|npm:)[^#{}\s]+(#[^{}]+)?"
 STAGED = os.environ.get("SACCADE_DATA")
 SMALL = 5_000_000
 MEMBERS = {"1.txt": b"one", "2.txt": b"two"}
@@ -70,7 +71,7 @@ def test_every_entry_is_sound() -> None:
         for file in item.files:
             assert file.bytes > 0
             assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
-            assert all(re.fullmatch(r"https?://[^#{}\s]+/[^/#{}\s]+(#[^{}]+)?", address) for address in file.addresses)
+            assert all(re.fullmatch(ADDRESS, address) for address in file.addresses)
             assert len(set(file.addresses)) == len(file.addresses)
             assert module.place(item, file, Path("data")).is_relative_to(Path("data") / name)
 

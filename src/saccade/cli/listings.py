@@ -200,7 +200,9 @@ def data_show(name: str, data_dir: str | None, *, machine: bool) -> None:
         return
     print(f"{name}: {item.about}\nlicence: {item.licence}\naddress: {item.address or 'none is known'}")
     print("generated when it is needed: no files" if item.generated else f"note: {item.note or 'none'}")
-    hosts = dict.fromkeys(address.split("/")[2] for file in item.files for address in file.addresses)
+    from saccade.data.fetching import host_of
+
+    hosts = dict.fromkeys(host_of(address) for file in item.files for address in file.addresses)
     if not item.generated:
         print(f"downloads from: {', '.join(hosts) or 'no public address'}")
     for row in rows:

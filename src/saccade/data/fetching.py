@@ -1,7 +1,7 @@
 """Downloading data sets: from the addresses of known.toml in order, resumed where it was cut, and verified by content.
 
 A file appears under its name whole and verified, or not at all; what has arrived of it waits beside it for the next try.
-SACCADE_MIRROR names a site that is asked instead of all addresses, for HOST/PATH of each.
+SACCADE_MIRROR names a site that is asked instead of all addresses, for HOST/PATH of each; of a package for pip/NAME, say.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from saccade.data import known
+from saccade.data import known, packages
 from saccade.data.known import Known, KnownFile
 from saccade.errors import DataError
 from saccade.lock import alone
@@ -80,12 +80,12 @@ class _Session:
         target = self.folder / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
         troubles = []
-        for address in sorted(map(_mirrored, file.addresses), key=lambda address: _host(address) in self.down):
+        for address in sorted(map(_mirrored, file.addresses), key=lambda address: host_of(address) in self.down):
             try:
                 path = self._from(address, file, target)
             except DataError as error:
                 troubles.append(str(error))
-                self.down.update({_host(address)} if isinstance(error, Passing) else ())
+                self.down.update({host_of(address)} if isinstance(error, Passing) else ())
             else:
                 self._clear(file, target, path)
                 return path
@@ -119,7 +119,10 @@ class _Session:
         partial = self._partial(url)
         resumed = partial.exists()
         most = LARGEST if member or file.members else file.bytes + file.bytes // 50 + CHUNK
-        _download(url, partial, most, lambda done, total: self.report(file.path, done, total))
+        if packages.is_package(url):
+            packages.fetch(url, partial)
+        else:
+            _download(url, partial, most, lambda done, total: self.report(file.path, done, total))
         try:
             if member:
                 self.archives[url] = self._members(url, partial)
@@ -167,11 +170,17 @@ def _written(content: bytes | None, address: str, file: KnownFile, target: Path)
 def _mirrored(address: str) -> str:
     """The address, or where SACCADE_MIRROR has it."""
     mirror = os.environ.get(VARIABLE)
-    return f"{mirror.rstrip('/')}/{address.partition('://')[2]}" if mirror else address
+    return f"{mirror.rstrip('/')}/{below(address)}" if mirror else address
 
 
-def _host(address: str) -> str:
-    return address.split("/")[2] if "://" in address else ""
+def below(address: str) -> str:
+    """Where a mirror has it: HOST/PATH, of a package pip/NAME or npm/NAME."""
+    return address.replace(":", "/", 1) if packages.is_package(address) else address.partition("://")[2]
+
+
+def host_of(address: str) -> str:
+    """Who is asked: a host, or the client of a package."""
+    return below(address).partition("/")[0]
 
 
 def _download(url: str, partial: Path, most: int, report: Callable[[int, int], None]) -> None:

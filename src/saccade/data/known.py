@@ -232,9 +232,11 @@ def _read() -> dict[str, Known]:
 def _files(
     files: list[list[Any]], addresses: Collection[str] = (), members: str = "", also: str = ""
 ) -> Iterator[KnownFile]:
-    """The files of a group, each with all of its addresses."""
+    """The files of a group, each with all of its addresses; {package} is what they are published as up to its first /."""
     for path, size, sha256, *published in files:
-        own = [address.replace("{}", published[0] if published else path) for address in addresses]
+        name = published[0] if published else path
+        package, _, file = name.partition("/")
+        own = [each.replace("{}", name).replace("{package}", package).replace("{file}", file) for each in addresses]
         mirrors = [GITHUB.sub(MIRROR, address) for address in own if GITHUB.match(address)]
         yield KnownFile(path, size, sha256, (*own, *mirrors), members, also)
 
