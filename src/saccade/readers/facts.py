@@ -23,9 +23,10 @@ from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, numbered, require_text
 from saccade.readers.story import bare
+from saccade.readers.tokenized import FILE
 from saccade.view.trace import Axis
 
-FILE, FACTS = "tokenizer.json", "facts.json"
+FACTS = "facts.json"
 BACK = "⁻¹"  # what a relation is called that is read from its object to its subject
 WORDS = re.compile(r"\w+")
 # Words that say nothing of what a question is about.

@@ -2,23 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
 from saccade.config import Positive
-from saccade.data import imported, tokenizers
+from saccade.data import tokenizers
 from saccade.data.examples import Example, Pair, Splits
 from saccade.data.formats import pair_files, tagged_files
 from saccade.data.formats.tables import Table
 from saccade.data.tensors import PiecesInput, padded
 from saccade.data.tokenizers import Tokenizer, unknown_places
 from saccade.errors import DataError, UsageError
-from saccade.readers import reader, word_vectors
+from saccade.readers import word_vectors
 from saccade.readers.reader import Load, Note, require_text
-from saccade.readers.text import FILE, places
+from saccade.readers.text import places
+from saccade.readers.tokenized import TokenizedReader
 from saccade.view.trace import Axis
 
 SPECIAL = 4  # most tokens that are put around and between two texts
@@ -97,10 +97,10 @@ def pieces_input(rows: Sequence[PiecesRow], known: tokenizers.Vocabulary, texts:
     return PiecesInput(tokens, lengths, segments=segments, rows=asked, places=at, texts=texts)
 
 
-class Reader(reader.Reader):
+class Reader(TokenizedReader):
     """Encodes texts and pairs by a tokenizer; what goes beyond the maximum is left unread."""
 
-    INPUT, OWN, TOKENIZED = (str, Pair), "pair_files", True
+    INPUT, OWN = (str, Pair), "pair_files"
     FILLS: ClassVar[bool] = True
     "Whether the name of the mask token in a text is that token."
     LEARNED = ("vectors", "vector_epochs")
@@ -108,28 +108,14 @@ class Reader(reader.Reader):
     config: Config
 
     def __init__(self, config: Any, tokenizer: Tokenizer) -> None:
-        super().__init__(config)
-        self.tokenizer, self.vocabulary = tokenizer, tokenizer.vocabulary
+        super().__init__(config, tokenizer)
+        self.vocabulary = tokenizer.vocabulary
         self.mask = "" if self.vocabulary.mask is None else tokenizer.tokens()[self.vocabulary.mask]
 
     @classmethod
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
         own = (text for example in splits.train for text in parted(example.input) if text)
         return cls(config, tokenizers.train([*own, *texts], tokens, masked=True))
-
-    @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
-        return cls(config, earlier.tokenizer)
-
-    def strange(self, earlier: Any) -> set[str]:
-        return {"source"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
-
-    def save(self, directory: Path) -> None:
-        self.tokenizer.save(directory / FILE)
-
-    @classmethod
-    def load(cls, config: Any, directory: Path) -> "Reader":
-        return cls(config, imported.load(directory / FILE))
 
     def sizes(self) -> dict[str, Any]:
         return {"source": self.vocabulary, "max_length": self.config.max_length}

@@ -20,9 +20,8 @@ from saccade.errors import DataError
 from saccade.readers import bag, reader
 from saccade.readers.bag import Scale
 from saccade.readers.reader import Load, require_text
+from saccade.readers.tokenized import FILE
 from saccade.view.trace import Axis
-
-FILE = "tokenizer.json"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,15 +18,12 @@ from saccade.data.formats.story_files import END, of_lines, of_record, records_o
 from saccade.data.formats.tables import Table
 from saccade.data.stored.ragged import Ragged
 from saccade.data.tensors import StoryInput
-from saccade.data.tokenizers import LearnedTokenizer
 from saccade.errors import DataError, UsageError
-from saccade.readers import reader
 from saccade.readers.reader import Load, numbered
 from saccade.readers.sentence_splitting import sentences
+from saccade.readers.tokenized import TokenizedReader
 from saccade.view.output.display_text import fit
 from saccade.view.trace import Axis
-
-FILE = "tokenizer.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,35 +59,17 @@ class StoryColumn:
         )
 
 
-class Reader(reader.Reader):
+class Reader(TokenizedReader):
     """Encodes statements and questions by one tokenizer."""
 
-    INPUT, OWN, TOKENIZED = Story, "story_files", True
+    INPUT, OWN = Story, "story_files"
     TYPED, unit, budget = "test#0", "statements", 20_000
     config: Config
-
-    def __init__(self, config: Any, tokenizer: LearnedTokenizer) -> None:
-        super().__init__(config)
-        self.tokenizer = tokenizer
 
     @classmethod
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
         known = dict.fromkeys(bare(text) for example in splits.train for text in texts_of(example.input))
         return cls(config, tokenizers.train([*known, *texts], tokens))
-
-    @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
-        return cls(config, earlier.tokenizer)
-
-    def strange(self, earlier: Any) -> set[str]:
-        return {"source"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
-
-    def save(self, directory: Path) -> None:
-        self.tokenizer.save(directory / FILE)
-
-    @classmethod
-    def load(cls, config: Any, directory: Path) -> "Reader":
-        return cls(config, LearnedTokenizer.load(directory / FILE))
 
     def sizes(self) -> dict[str, Any]:
         return {"source": self.tokenizer.vocabulary, "statements": self.config.max_statements}

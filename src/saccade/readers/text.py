@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from saccade.config import Positive
-from saccade.data import imported, tokenizers
+from saccade.data import tokenizers
 from saccade.data.examples import Example, Splits, inputs_of, place
 from saccade.data.formats import text_files
 from saccade.data.formats.tables import Table
@@ -16,12 +15,11 @@ from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import TextInput, filled
 from saccade.errors import DataError
-from saccade.readers import reader
 from saccade.readers.reader import Load, require_text
+from saccade.readers.tokenized import TokenizedReader
 from saccade.view.trace import Axis
 
 PLACES = {"char": "characters", "word": "words"}
-FILE = "tokenizer.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,34 +45,16 @@ class TextColumn:
         return TextInput(*filled(*self.rows.together(indices), self.pad))
 
 
-class Reader(reader.Reader):
+class Reader(TokenizedReader):
     """Encodes texts by a tokenizer."""
 
-    INPUT, OWN, TOKENIZED = str, "text_files", True
+    INPUT, OWN = str, "text_files"
     budget = 8000
     config: Config
-
-    def __init__(self, config: Any, tokenizer: tokenizers.Tokenizer) -> None:
-        super().__init__(config)
-        self.tokenizer = tokenizer
 
     @classmethod
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
         return cls(config, tokenizers.train(TextParts(inputs_of(splits.train), texts), tokens))
-
-    @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
-        return cls(config, earlier.tokenizer)
-
-    def strange(self, earlier: Any) -> set[str]:
-        return {"source"} if self.tokenizer is not getattr(earlier, "tokenizer", None) else set()
-
-    def save(self, directory: Path) -> None:
-        self.tokenizer.save(directory / FILE)
-
-    @classmethod
-    def load(cls, config: Any, directory: Path) -> "Reader":
-        return cls(config, imported.load(directory / FILE))
 
     def sizes(self) -> dict[str, Any]:
         return {"source": self.tokenizer.vocabulary}

@@ -21,10 +21,9 @@ from saccade.errors import DataError
 from saccade.readers import reader
 from saccade.readers.reader import Load, Note, require_text
 from saccade.readers.spelling import Letters, Spelling
+from saccade.readers.tokenized import FILE
 from saccade.readers.word_vectors import start
 from saccade.view.trace import Axis
-
-FILE = "tokenizer.json"
 
 
 @dataclass(frozen=True, kw_only=True)
