@@ -20,7 +20,7 @@ TESTS = Path(__file__).parent
 FILES = {"inputs", "config", "records", "lock", "durable_files"}
 MIDDLE = FILES | {"attention", "layers", "data", "view", "search", "evaluation", "readers", "writers", "systems"}
 ENGINE = MIDDLE | {"task", "kernels", "recipes", "processes"}
-FACE = ENGINE | {"training", "trained"}
+FACE = ENGINE | {"training", "trained", "new_run"}
 IMPORTS: dict[str, set[str]] = {
     "errors": set(),
     "inputs": set(),
@@ -43,6 +43,7 @@ IMPORTS: dict[str, set[str]] = {
     "recipes": {"config"},
     "training": ENGINE,
     "trained": ENGINE | {"training"},
+    "new_run": ENGINE | {"training", "trained"},
     "inside": {"attention", "view"},  # which looks into models that are not ours
     "experiments": FACE,
     "estimators": FACE,

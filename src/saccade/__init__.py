@@ -27,7 +27,7 @@ _PLACES = {
     "plot": "saccade.training.run_curves",
     "look": "saccade.inside",
     "looking": "saccade.inside",
-    "train": "saccade.trained",
+    "train": "saccade.new_run",
 }
 __all__ = ["__version__", *_PLACES]
 

@@ -25,8 +25,8 @@ from saccade import processes
 from saccade.cli.main import run
 from saccade.data.stored import preparations
 from saccade.errors import DataError, SaccadeError
+from saccade.new_run import settled
 from saccade.task import Task
-from saccade.trained import settled
 from saccade.training import parallel
 from saccade.training.parallel import Parallel, land
 from saccade.training.progress import Quiet

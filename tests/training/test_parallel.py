@@ -15,7 +15,7 @@ import saccade
 from saccade import processes
 from saccade.cli.main import run as run_command
 from saccade.errors import UsageError
-from saccade.trained import settled
+from saccade.new_run import settled
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.parallel import Layout, Parallel, blocks, land, recompute
 from saccade.training.progress import Quiet

@@ -13,8 +13,8 @@ from torch import Tensor
 import saccade
 from saccade import config
 from saccade.errors import DataError, UsageError
+from saccade.new_run import settled
 from saccade.task import Task
-from saccade.trained import settled
 from saccade.training.checkpoints.manifests import mark
 from saccade.training.checkpoints.store import Checkpoints
 from saccade.training.interrupts import Interrupted

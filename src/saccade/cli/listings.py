@@ -120,7 +120,7 @@ def _catalog(field: str) -> Sequence[str]:
 
 def _settled(name: str, table: Mapping[str, Any], words: Sequence[str]) -> Any:
     """The settings of a training that begins with another model, which must be opened for them."""
-    from saccade.trained import settled
+    from saccade.new_run import settled
 
     return settled(table, words, Path(name), resume=False)[0]
 

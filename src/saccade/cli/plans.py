@@ -187,8 +187,8 @@ def _here(name: str, words: Sequence[str], data_dir: str | None, *, machine: boo
     table = _table(name)
     from saccade.cli.verbs import use
     from saccade.data.formats.text_files import to_stderr
+    from saccade.new_run import settled
     from saccade.planning.trial_steps import tried
-    from saccade.trained import settled
     from saccade.training.run import Run
 
     use(data_dir)

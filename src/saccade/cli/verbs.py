@@ -25,9 +25,10 @@ from saccade.evaluation.metrics import METRICS
 from saccade.exchange.opening import load
 from saccade.kernels.runtime import kernels_on
 from saccade.layers.linear import MAKERS, Linear, Precision, at_rest
+from saccade.new_run import settled, started, unheard
 from saccade.search.search_config import MOST
 from saccade.task import Kinds
-from saccade.trained import TrainedModel, settled, started, unheard
+from saccade.trained import TrainedModel
 from saccade.training.progress import watcher
 from saccade.training.run import Run, Which
 from saccade.training.settings import base, resolve
