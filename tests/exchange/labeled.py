@@ -7,7 +7,6 @@ import json
 import sys
 import tempfile
 import warnings
-from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,7 +16,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.tensors import padded
-from saccade.exchange import onnx
+from saccade.exchange import label_graphs, onnx
 from saccade.trained import TrainedModel
 
 from ..systems.tiny import Tiny, output_of, tiny
@@ -29,7 +28,7 @@ def tensors_of(one: Tiny, rows: list[int]) -> dict[str, Tensor]:
     """Those of these examples as the graph takes them: of documents a rectangle of sentences."""
     input = one.batch(rows).input
     if one.settings.system != "han":
-        return {field.name: getattr(input, field.name) for field in fields(input)}
+        return label_graphs.tensors_of(input)
     longest = int(input.counts.max())
     sentences = iter([row[:size].tolist() for row, size in zip(input.tokens, input.lengths.tolist(), strict=True)])
     documents = [[next(sentences) for _ in range(count)] for count in input.counts.tolist()]

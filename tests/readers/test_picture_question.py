@@ -147,6 +147,13 @@ def test_a_scene_has_the_picture_and_the_words() -> None:
     assert [look.name for look in drawn.looks] == ["hops", "words", "hop 1, word by word"]
 
 
+def test_words_that_training_had_not_are_named() -> None:
+    task = fitted()
+    drawn = scene(task, model(task), "train#4 ||| is zebra or Zebra unicorn ?", splits=splits)
+    assert drawn.notes["words never seen in training"] == "zebra, or, unicorn"
+    assert "words never seen in training" not in scene(task, model(task), "train#4", splits=splits).notes
+
+
 def test_a_picture_changes_in_an_epoch_alike_for_all_questions_about_it() -> None:
     column = fitted("reader.crop=0.5", "reader.color=0.3").corpus(examples())
     seen = [column.in_epoch(seed, epoch).batch([0, 1, 3]).input for seed, epoch in ((0, 0), (0, 0), (0, 1), (1, 0))]

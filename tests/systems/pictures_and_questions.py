@@ -12,6 +12,7 @@ from saccade.data.tensors import Batch, LabelTarget, PictureInput, PictureQuesti
 from .samples import VOCABULARY, rows
 
 LABELS = 3
+FUSIONS = {"sum": np.add, "product": np.multiply}
 
 
 def made(name: str, **given: Any) -> Any:

@@ -7,20 +7,21 @@ import pytest
 import torch
 
 from .looks import weights_of
-from .pictures_and_questions import batch, cells_of, linear, made, numbers, softmax, words_of
+from .pictures_and_questions import FUSIONS, batch, cells_of, linear, made, numbers, softmax, words_of
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
 @pytest.mark.parametrize("row", range(5))
-def test_it_is_the_equations_written_out(hops: int, row: int) -> None:
-    one, given = made("ask_attend_answer", num_hops=hops), batch()
+@pytest.mark.parametrize(("fusion", "joined"), FUSIONS.items())
+def test_it_is_the_equations_written_out(hops: int, row: int, fusion: str, joined: np.ufunc) -> None:
+    one, given = made("ask_attend_answer", num_hops=hops, fusion=fusion), batch()
     words, cells = words_of(one, given, row), cells_of(one, given, row)
     evidence = [linear(layer, cells) for layer in one.evidence_maps]
     weights = [softmax((words @ linear(one.key_map, cells).T).max(0))]
-    found = linear(one.question_map, words.mean(0)) + weights[0] @ evidence[0]
+    found = joined(linear(one.question_map, words.mean(0)), weights[0] @ evidence[0])
     for keys, own in pairwise(evidence):
         weights.append(softmax(keys @ found))
-        found = found + weights[-1] @ own
+        found = joined(found, weights[-1] @ own)
     logits = linear(one.output, np.maximum(found, 0))
     np.testing.assert_allclose(numbers(one.logits(given.input))[row], logits, atol=1e-4)
     np.testing.assert_allclose(numbers(weights_of(one, given)["hops"])[row, 0], weights, atol=1e-5)

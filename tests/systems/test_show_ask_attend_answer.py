@@ -4,18 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from .pictures_and_questions import batch, cells_of, linear, lstm, made, numbers, softmax, words_of
+from .pictures_and_questions import FUSIONS, batch, cells_of, linear, lstm, made, numbers, softmax, words_of
 
 
 @pytest.mark.parametrize("row", range(5))
-def test_it_is_the_equations_written_out(row: int) -> None:
-    one, given = made("show_ask_attend_answer", num_glimpses=3, embedding_size=5), batch()
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_it_is_the_equations_written_out(row: int, fusion: str) -> None:
+    one, given = made("show_ask_attend_answer", num_glimpses=3, embedding_size=5, fusion=fusion), batch()
     cells = cells_of(one, given, row)
     cells = cells / np.linalg.norm(cells, axis=1, keepdims=True)
     question = lstm(one.question.reader.layers[0][0], np.tanh(words_of(one, given, row)))
     both = np.maximum(linear(one.glimpses.cell_map, cells) + linear(one.glimpses.question_map, question), 0)
     weights = softmax(numbers(one.glimpses.vectors) @ both.T)
-    hidden = np.maximum(linear(one.hidden, np.concatenate(((weights @ cells).ravel(), question))), 0)
+    seen = (weights @ cells).ravel()
+    both = linear(one.hidden, np.concatenate((seen, question))) if fusion == "sum" else linear(one.hidden, seen) * question
+    hidden = np.maximum(both, 0)
     np.testing.assert_allclose(numbers(one.logits(given.input))[row], linear(one.output, hidden), atol=1e-4)
 
 

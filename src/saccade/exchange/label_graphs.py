@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,15 @@ from torch import Tensor, nn
 
 from saccade.attention import allow, lengths
 from saccade.attention.live import live
-from saccade.data.examples import Bag, Picture
+from saccade.data.examples import Bag, Picture, PictureQuestion
 from saccade.exchange import families
 from saccade.exchange.recurrent_nodes import replace_recurrent
 from saccade.trained import TrainedModel
 
 SOFTMAX = {"model.normalize": ("softmax",)}
+ASKED = {**SOFTMAX, "reader.backbone": ("",)}  # of pictures and questions
 NEEDS: families.Needs = {
+    "ask_attend_answer": ASKED,
     "atae_lstm": SOFTMAX,
     "attention_mil": {**SOFTMAX, "model.pool": ("attention", "gated", "mean")},
     "bag_of_words": {},
@@ -26,6 +28,8 @@ NEEDS: families.Needs = {
     "gat": {},
     "han": SOFTMAX,
     "se_resnet": {},
+    "show_ask_attend_answer": ASKED,
+    "stacked_attention": ASKED,
 }
 # Axes of the tensors of an input; what is not named here has a fixed size.
 AXES = {
@@ -55,7 +59,7 @@ class LabelGraph(nn.Module):
         self.model, self.sample, self.names = model, sample, names
 
     def forward(self, *tensors: Tensor) -> Tensor:
-        input = replace(self.sample, **dict(zip(self.names, tensors, strict=True)))
+        input = with_tensors(self.sample, dict(zip(self.names, tensors, strict=True)))
         output: Tensor = self.model.logits(input) if hasattr(self.model, "logits") else self.model.numbers(input)
         return output
 
@@ -79,6 +83,21 @@ class DocumentGraph(nn.Module):
         return logits
 
 
+def tensors_of(input: Any) -> dict[str, Tensor]:
+    """The tensors of an input by their names, of a picture and a question those of both."""
+    parts = {field.name: getattr(input, field.name) for field in fields(input)}
+    inner = [tensors_of(one) for one in parts.values() if is_dataclass(one)]
+    own = {name: one for name, one in parts.items() if isinstance(one, Tensor)}
+    return {name: one for each in (own, *inner) for name, one in each.items()}
+
+
+def with_tensors(input: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """The same input with others of these names."""
+    parts = {field.name: getattr(input, field.name) for field in fields(input)}
+    inner = {name: with_tensors(one, tensors) for name, one in parts.items() if is_dataclass(one)}
+    return replace(input, **inner, **{name: tensors[name] for name in parts if name in tensors})
+
+
 def graph(model: TrainedModel) -> tuple[nn.Module, Given, str]:
     """What is traced, its inputs by name with those of their axes that may be of any size, and the name of the output."""
     module = copy.deepcopy(model.module).cpu().eval()
@@ -86,9 +105,10 @@ def graph(model: TrainedModel) -> tuple[nn.Module, Given, str]:
     if model.system == "han":
         return DocumentGraph(module), _document(), "logits"
     sample = _sample(model)
-    names = [field.name for field in fields(sample) if field.name in AXES and getattr(sample, field.name) is not None]
+    tensors = tensors_of(sample)
+    names = [name for name in tensors if name in AXES]
     axes = {name: torch.export.Dim(name, min=2) for own in AXES.values() for name in own}
-    given: Given = {name: (getattr(sample, name), {i: axes[axis] for i, axis in enumerate(AXES[name])}) for name in names}
+    given: Given = {name: (tensors[name], {i: axes[axis] for i, axis in enumerate(AXES[name])}) for name in names}
     return LabelGraph(module, sample, names), given, "logits" if hasattr(module, "logits") else "numbers"
 
 
@@ -113,12 +133,14 @@ def _sample(model: TrainedModel) -> Any:
     }
     kind = Picture if "height" in sizes else Bag if shape else str
     inputs = made[kind]() if kind in made else list(TEXTS)
+    if reader.INPUT is PictureQuestion:
+        inputs = [PictureQuestion(*pair) for pair in zip(inputs, TEXTS, strict=True)]
     if model.system == "atae_lstm":
         inputs = [f"{text} | {aspect}" for text, aspect in zip(TEXTS, ("a b", "a b c d", "b"), strict=True)]
     sample = reader.encode(inputs).batch(range(3))
     # Of words that nobody knows there are no letters.
-    spelled = {name: getattr(sample, name, None) for name in ("spelling", "aspect_spelling")}
-    return replace(sample, **{name: one.new_zeros(*one.shape[:2], 3) for name, one in spelled.items() if one is not None})
+    spelled = {name: one for name, one in tensors_of(sample).items() if name in ("spelling", "aspect_spelling")}
+    return with_tensors(sample, {name: one.new_zeros(*one.shape[:2], 3) for name, one in spelled.items()})
 
 
 def repeat_interleave(repeats: Any, output_size: Any = None) -> Any:

@@ -33,7 +33,7 @@ class PlacedGrid(nn.Module):
 
     def forward(self, pixels: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K D"]:
         cells = self.picture(pixels)
-        return torch.cat((cells, self.places.expand(len(cells), -1, -1)), -1)
+        return torch.cat((cells, self.places.expand(cells.shape[0], -1, -1)), -1)
 
 
 class PictureAndQuestion(nn.Module):
@@ -64,6 +64,11 @@ class PictureAndQuestion(nn.Module):
     def forward(self, input: PictureQuestionInput) -> tuple[Float[Tensor, "B K F"], Float[Tensor, "B T E"]]:
         words = self.embedding(input.question.tokens, input.question.spelling)
         return self.dropout(self.picture(input.picture.pixels)), self.dropout(words)
+
+
+def fused(question: Float[Tensor, "B D"], seen: Float[Tensor, "B D"], fusion: str) -> Float[Tensor, "B D"]:
+    """The sum of both; or their elementwise product (Kim et al. 2017), of which a layer reads whether they agree."""
+    return question * seen if fusion == "product" else question + seen
 
 
 class LastState(nn.Module):

@@ -142,7 +142,9 @@ class Reader(reader.Reader):
         return {**self.pictures.axes(replace(example, input=example.input.picture), grid), "question": asked}
 
     def notes(self, example: Example) -> dict[str, str | float]:
-        return {"question": example.input.question}
+        asked = self.axes(example)["question"]
+        unknown = ", ".join(dict.fromkeys(asked.labels[place] for place in asked.unknown))
+        return {"question": example.input.question, **({"words never seen in training": unknown} if unknown else {})}
 
 
 def _names_picture(word: str) -> bool:

@@ -19,7 +19,7 @@ from saccade.config import Positive
 from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.backbones import Backbone
-from saccade.layers.picture_and_question import PictureAndQuestion
+from saccade.layers.picture_and_question import PictureAndQuestion, fused
 from saccade.layers.pooling import mean
 from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded, hops_look
 
@@ -47,7 +47,7 @@ class WordHop(nn.Module):
 
     def forward(self, fits: Float[Tensor, "B T K"], evidence: Float[Tensor, "B K D"]) -> Float[Tensor, "B D"]:
         best = fits.amax(1)[..., None]  # a score that is known: the product with 1
-        return attend(best.new_ones(len(best), 1, 1), best, evidence, score="dot", normalize=self.normalize).context[:, 0]
+        return attend(torch.ones_like(best[:, :1]), best, evidence, score="dot", normalize=self.normalize).context[:, 0]
 
 
 class EvidenceHop(nn.Module):
@@ -95,9 +95,9 @@ class Model(Labeler):
         words, fits, cells = self.compared(input)
         evidence = [evidence_map(cells) for evidence_map in self.evidence_maps]
         question = self.question_map(mean(words, lengths(input.question.lengths)))
-        found = question + self.word_hop(fits, evidence[0])
+        found = fused(question, self.word_hop(fits, evidence[0]), self.config.fusion)
         for hop, before, own in zip(self.hops, evidence, evidence[1:], strict=False):
-            found = found + hop(found, before, own)
+            found = fused(found, hop(found, before, own), self.config.fusion)
         logits: Tensor = self.output(self.dropout(F.relu(found)))
         return logits
 

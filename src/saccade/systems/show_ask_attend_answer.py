@@ -18,7 +18,7 @@ from saccade.config import Positive
 from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.backbones import Backbone
-from saccade.layers.picture_and_question import LastState, PictureAndQuestion
+from saccade.layers.picture_and_question import LastState, PictureAndQuestion, fused
 from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded
 
 READS, WRITES = "picture_question", "answer"
@@ -49,7 +49,7 @@ class Glimpses(nn.Module):
 
     def forward(self, cells: Float[Tensor, "B K F"], question: Float[Tensor, "B D"]) -> Float[Tensor, "B G F"]:
         both = F.relu(self.cell_map(cells) + self.question_map(question)[:, None])
-        vectors = self.vectors.expand(len(cells), -1, -1)
+        vectors = self.vectors.expand(cells.shape[0], -1, -1)
         return attend(vectors, both, cells, score="dot", normalize=self.normalize).context
 
 
@@ -73,7 +73,8 @@ class Model(Labeler):
         self.grid, features, hidden = self.encoder.grid, self.encoder.features, config.hidden_size
         self.question = LastState(config.embedding_size, hidden)
         self.glimpses = Glimpses(features, hidden, config.num_glimpses, config.normalize)
-        self.hidden = nn.Linear(config.num_glimpses * features + hidden, hidden)
+        beside = hidden if config.fusion == "sum" else 0
+        self.hidden = nn.Linear(config.num_glimpses * features + beside, hidden)
         self.output = nn.Linear(hidden, labels)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -81,9 +82,16 @@ class Model(Labeler):
         cells, words = self.encoder(input)
         question = self.question(torch.tanh(words), input.question.lengths)
         seen = self.glimpses(F.normalize(cells, dim=-1), question).flatten(1)
-        hidden = F.relu(self.hidden(self.dropout(torch.cat((seen, question), -1))))
+        hidden = F.relu(self.joined(seen, question))
         logits: Tensor = self.output(self.dropout(hidden))
         return logits
+
+    def joined(self, seen: Float[Tensor, "B S"], question: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+        """A layer over both side by side, which is a sum; or the product of the question and a layer over the glimpses."""
+        if self.config.fusion == "product":
+            return fused(self.dropout(question), self.hidden(self.dropout(seen)), "product")
+        both: Tensor = self.hidden(self.dropout(torch.cat((seen, question), -1)))
+        return both
 
     def looks(self, input: PictureQuestionInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """One glimpse beside the other."""

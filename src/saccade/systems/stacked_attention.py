@@ -17,7 +17,7 @@ from saccade.config import Positive
 from saccade.data.tensors import PictureQuestionInput
 from saccade.data.tokenizers import Vocabulary
 from saccade.layers.backbones import Backbone
-from saccade.layers.picture_and_question import LastState, PictureAndQuestion
+from saccade.layers.picture_and_question import LastState, PictureAndQuestion, fused
 from saccade.systems.system import QUESTIONS, BatchLook, Labeler, QuestionConfig, Recorded, hops_look
 
 READS, WRITES = "picture_question", "answer"
@@ -40,17 +40,17 @@ class StackedHop(nn.Module):
     Shapes: cells (B, K, D), query (B, D) -> (B, D)
     """
 
-    def __init__(self, width: int, normalize: str) -> None:
+    def __init__(self, width: int, normalize: str, fusion: str) -> None:
         super().__init__()
         self.cell_map, self.query_map = nn.Linear(width, width, bias=False), nn.Linear(width, width)
         self.vector = nn.Parameter(torch.empty(width).uniform_(-1, 1) * (3 / width) ** 0.5)
-        self.normalize = make_normalizer(normalize)
+        self.normalize, self.fusion = make_normalizer(normalize), fusion
 
     def forward(self, cells: Float[Tensor, "B K D"], query: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         both = torch.tanh(self.cell_map(cells) + self.query_map(query)[:, None])
-        vector = self.vector.expand(len(cells), 1, -1)
+        vector = self.vector.expand(cells.shape[0], 1, -1)
         attended = attend(vector, both, cells, score="dot", normalize=self.normalize)
-        return attended.context[:, 0] + query
+        return fused(query, attended.context[:, 0], self.fusion)
 
 
 class Model(Labeler):
@@ -73,7 +73,7 @@ class Model(Labeler):
         self.grid, hidden = self.encoder.grid, config.hidden_size
         self.cell_map = nn.Linear(self.encoder.features, hidden)
         self.question = LastState(config.embedding_size, hidden)
-        self.hops = nn.ModuleList(StackedHop(hidden, config.normalize) for _ in range(config.num_hops))
+        self.hops = nn.ModuleList(StackedHop(hidden, config.normalize, config.fusion) for _ in range(config.num_hops))
         self.output = nn.Linear(hidden, labels)
         self.dropout = nn.Dropout(config.dropout)
 

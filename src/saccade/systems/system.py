@@ -108,6 +108,8 @@ class QuestionConfig(AttentionConfig):
     "Whether a cell of the picture also has its row and column; without, all cells could change places."
     hidden_size: Positive = 128
     "Size of what is read of a question, and of all that is compared with it."
+    fusion: Literal["sum", "product"] = "sum"
+    "How the question and what was seen become one: their sum, as in the papers, or their product, which compares them."
     word_dropout: Share = 0.0
     "Share of the words read as unknown in training, which teaches that vector."
     letter_dropout: Share = 0.5

@@ -92,7 +92,7 @@ def _left_out(figure: Figure) -> list[str]:
 
 
 def terminal(figure: Figure, screen: Screen, *, exact: bool = False) -> str:
-    """Small images with their words, side by side; without color, a table of the heaviest cells of each word."""
+    """Small images with their words, side by side; without color, a table of the heaviest cells of each."""
     shown = _images(figure, screen, exact) if screen.color and not screen.ascii_only else _table(figure, screen)
     return "\n".join([*(line.rstrip() for line in shown), *(screen.fit(line, screen.width) for line in _left_out(figure))])
 
@@ -110,7 +110,7 @@ def _images(figure: Figure, screen: Screen, exact: bool) -> Iterator[str]:
 
 
 def _table(figure: Figure, screen: Screen) -> Iterator[str]:
-    yield screen.fit("heaviest cells of each word", screen.width)
+    yield screen.fit("heaviest cells", screen.width)
     yield from table(figure, screen, MOST)
 
 
