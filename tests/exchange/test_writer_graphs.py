@@ -1,4 +1,4 @@
-"""Recurrent systems that write texts, from texts or pictures: onnxruntime writes ours, with our log-probabilities and weights."""
+"""Recurrent systems that write texts or captions: onnxruntime writes ours, with our log-probabilities and weights."""
 
 import json
 import subprocess

@@ -586,7 +586,7 @@ def test_on_a_black_image_light_shines_where_the_weight_is(browser: "Browser", t
     black = dataclasses.replace(scene, axes={**scene.axes, "image": dataclasses.replace(axis, image=axis.image * 0)})
     shade = """canvas => {
         const { width, height } = canvas, pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
-        const at = (row, column) => 4 * (Math.floor((row + 0.5) * height / 4) * width + Math.floor((column + 0.5) * width / 6));
+        const at = (row, column) => 4 * ((row + 0.5) * height / 4 * width + (column + 0.5) * width / 6);
         return [at(0, 0), at(3, 5)].map((place) => pixels[place] * pixels[place + 3] / 255);
     }"""
     with Opened(browser, tmp_path, trace(black)) as opened:
