@@ -81,7 +81,7 @@ def policy_loss(
     counted: Bool[Tensor, "T B"],
     baseline: Float[Tensor, "T B"],
 ) -> Float[Tensor, ""]:
-    """−Σ (R_t − b_t) log α_t(s_t) over what is `counted`; `log_probs` of the tokens that were written, `baseline` as usual."""
+    """−Σ (R_t − b_t) log α_t(s_t) over what is `counted`; `log_probs` of what was written, `baseline` as usual."""
     chosen = weights.gather(-1, places[..., None]).squeeze(-1)
     live = counted.to(log_probs.dtype)
     advantage = ((log_probs.detach() - baseline) * live).flip(0).cumsum(0).flip(0)
