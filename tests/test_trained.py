@@ -144,8 +144,7 @@ def test_pictures_as_people_hold_them(opened: Open, tmp_path: Path) -> None:
     assert model.predict(large).text in ("red", "blue")
     with pytest.raises(UsageError, match=r"^expected a picture: a file, an image of Pillow, or an array of bytes"):
         model.predict(pixels.astype(float))
-    with pytest.raises(DataError, match="expected pictures of 10 × 10 pixels and 3 channels"):
-        model.predict(pixels[:5])
+    assert model.predict(pixels[:5]).text in ("red", "blue")
 
 
 def test_bags_as_people_hold_them(opened: Open) -> None:

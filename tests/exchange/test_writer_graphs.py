@@ -1,4 +1,4 @@
-"""Recurrent systems that write texts: onnxruntime writes our texts, with our log-probabilities and weights."""
+"""Recurrent systems that write texts or captions: onnxruntime writes ours, with our log-probabilities and weights."""
 
 import json
 import subprocess
@@ -14,6 +14,7 @@ from saccade.training.settings import resolve
 from .models import lively
 
 SYSTEMS = sorted(writer_graphs.NEEDS)
+PICTURES = ("show_attend_read", "show_attend_tell", "hard attention")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def graphs() -> dict[str, dict[str, Any]]:
     """What came of every system."""
     pytest.importorskip("onnxruntime", reason="onnxruntime (of the dev extra) is not installed")
     pytest.importorskip("onnxscript", reason="onnxscript (of the onnx extra) is not installed")
-    words = [sys.executable, "-m", "tests.exchange.written", *SYSTEMS]
+    words = [sys.executable, "-m", "tests.exchange.written", *SYSTEMS, "hard attention"]
     ended = subprocess.run(words, capture_output=True, text=True)
     lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
     assert ended.returncode == 0, ended.stderr[-2000:]
@@ -29,10 +30,10 @@ def graphs() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", [*SYSTEMS, "hard attention"])
 def test_greedy_texts_and_log_probabilities_are_ours(system: str, graphs: dict[str, dict[str, Any]]) -> None:
     graph = graphs[system]
-    assert len({*graph["sizes"]}) > 2
+    assert len({*graph["sizes"]}) > 2 or system in PICTURES
     assert lively(graph["all"]["texts"])
     for found in (graph["all"], graph["one"]):
         assert found["texts"] == found["wanted"]
@@ -50,6 +51,11 @@ def test_the_facts_name_what_goes_from_step_to_step(graphs: dict[str, dict[str, 
         "inputs": ["token", "lengths", "states", "keys", "values", "fed"],
         "outputs": ["log_probs", "weights", "next_states", "next_fed"],
     }
+    for name in PICTURES:
+        assert graphs[name]["facts"]["encoder"] == {"inputs": ["pixels"], "outputs": ["states", "keys", "values"]}
+        assert graphs[name]["facts"]["decoder"]["inputs"] == ["token", "states", "keys", "values"]
+        assert not {"source", "append_end"} & graphs[name]["facts"].keys()
+    assert "pixels.json" in graphs["show_attend_tell"]["files"]
     plain = {"inputs": ["token", "states"], "outputs": ["log_probs", "next_states"]}
     assert graphs["seq2seq"]["facts"]["decoder"] == plain
     assert {"encoder.onnx", "decoder.onnx", "saccade.json"} < {*graphs["seq2seq"]["files"]}
@@ -62,7 +68,12 @@ def test_a_system_as_it_is_can_be_exported(system: str) -> None:
 
 @pytest.mark.parametrize(
     ("system", "key", "value"),
-    [("luong", "attention", "local_m"), ("bahdanau", "normalize", "sparsemax"), ("luong", "score", "location")],
+    [
+        ("luong", "attention", "local_m"),
+        ("bahdanau", "normalize", "sparsemax"),
+        ("luong", "score", "location"),
+        ("show_attend_tell", "normalize", "entmax15"),
+    ],
 )
 def test_what_cannot_be_said_is_refused_by_its_key(system: str, key: str, value: str) -> None:
     settings = resolve({"system": system, "model": {key: value}})

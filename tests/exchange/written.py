@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 import warnings
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,21 +16,24 @@ import numpy as np
 import onnxruntime
 import torch
 
-from saccade.data.tensors import padded
 from saccade.exchange import onnx
 from saccade.search import Config as SearchConfig
+from saccade.search import search
 from saccade.trained import TrainedModel
 
 from ..systems.tiny import Tiny, tiny
-from .models import encoded, logits, read_in, written
 
 LONGEST, STEPS = 12, 40
+MORE = {"show_attend_tell": 120, "hard attention": 120}
 # Between them: both cells, one and two layers and directions.
 KEYS: dict[str, dict[str, Any]] = {
     "bahdanau": {"cell": "gru", "directions": 2},
     "luong": {"cell": "lstm", "num_layers": 2},
     "seq2seq": {"cell": "gru", "num_layers": 2},
+    "show_attend_read": {"num_layers": 2},
+    "hard attention": {"attention": "hard"},
 }
+SYSTEM = {"hard attention": "show_attend_tell"}
 
 
 class Session:
@@ -49,12 +53,11 @@ class Session:
         found = self.graphs[name].run(sides["outputs"], {key: given[key] for key in sides["inputs"]})
         return dict(zip(sides["outputs"], found, strict=True))
 
-    def greedy(self, rows: list[list[int]]) -> tuple[list[list[int]], Any, Any]:
+    def greedy(self, given: dict[str, Any]) -> tuple[list[list[int]], Any, Any]:
         """The likeliest token, again and again: texts, log-probabilities (B, T, V), weights (T, B, K) where it attends."""
         target = self.facts["target"]
-        tokens, lengths = (one.numpy() for one in padded(rows, self.facts["source"]["pad"]))
-        known = {"lengths": lengths, **self.run("encoder", {"tokens": tokens, "lengths": lengths})}
-        text, logs, weights = np.full((len(rows), 1), target["start"]), [], []
+        known = {**given, **self.run("encoder", given)}
+        text, logs, weights = np.full((len(known["states"]), 1), target["start"]), [], []
         for _ in range(LONGEST):
             found = self.run("decoder", {**known, "token": text[:, -1]})
             known |= {key.removeprefix("next_"): one for key, one in found.items() if key.startswith("next_")}
@@ -67,42 +70,53 @@ class Session:
         return [row[:end] for row, end in zip(text[:, 1:].tolist(), ends, strict=True)], np.stack(logs, 1), weights
 
 
-def taught(one: Tiny) -> Any:
-    """The model after a few steps of learning, after which texts are neither all alike nor sure."""
+def teach(one: Tiny, steps: int) -> None:
+    """A few steps of learning, after which texts are neither all alike nor sure."""
     optimizer, batch = torch.optim.Adam(one.model.parameters(), 0.01), one.batch()
-    for _ in range(STEPS):
+    for _ in range(steps):
         optimizer.zero_grad()
         output = one.model(batch)
         (output.loss / output.count).backward()
         optimizer.step()
-    return one.model
 
 
-def weights_of(model: Any, rows: list[list[int]], before: torch.Tensor) -> list[Any]:
-    """Where our model looks at each of these tokens (B, T): T times (B, K), or nothing."""
-    state, found = model.start(model.read(read_in(rows))), []
+def steps_of(model: Any, input: Any, before: torch.Tensor) -> tuple[Any, list[Any]]:
+    """Our log-probabilities (B, T, V) behind each of these tokens (B, T), and where it looks: T times (B, K), or nothing."""
+    state, logs, looks = model.start(model.read(input)), [], []
     for number in range(before.shape[1]):
         step = model.step(before[:, number : number + 1], state)
         state = step.state
-        found += [look.weights[:, 0, 0].numpy() for look in step.glance()]
-    return found
+        logs.append(step.log_probs[:, 0])
+        looks += [look.weights[:, 0, 0].numpy() for look in step.glance()]
+    return torch.stack(logs, 1).numpy(), looks
 
 
-def tried(system: str, out: Path) -> dict[str, Any]:
+def written(one: Tiny, input: Any, count: int) -> list[list[int]]:
+    """What our greedy search writes, the end included."""
+    known = one.task.writer.vocabulary
+    special: Any = {"start": known.start, "end": known.end, "banned": known.banned}
+    found = search(one.model, one.model.read(input), SearchConfig(max_length=LONGEST), inputs=count, **special)
+    return [[*best[0].tokens, *[known.end] * best[0].finished] for best in found]
+
+
+def tried(name: str, out: Path) -> dict[str, Any]:
     """What both write, and how far their numbers are apart at the most, for all examples and for one."""
-    one = tiny(system, **KEYS[system])
-    model = cast(TrainedModel, SimpleNamespace(module=taught(one), task=one.task, system=system))
-    onnx.write(model, out)
-    session, rows = Session(out), encoded(model, [str(example.input) for example in one.examples])
-    found: dict[str, Any] = {"system": system, "sizes": [len(row) for row in rows], "facts": session.facts}
-    for name, chosen in (("all", rows), ("one", rows[2:3])):
-        texts, logs, weights = session.greedy(chosen)
+    system = SYSTEM.get(name, name)
+    one = tiny(system, **KEYS.get(name, {}))
+    teach(one, MORE.get(name, STEPS))
+    onnx.write(cast(TrainedModel, SimpleNamespace(module=one.model, task=one.task, system=system)), out)
+    session, column = Session(out), one.task.reader.encode([example.input for example in one.examples])
+    found: dict[str, Any] = {"system": name, "facts": session.facts}
+    for part, chosen in (("all", [*one.rows]), ("one", [2])):
+        input = column.batch(chosen)
+        tensors = {field.name: getattr(input, field.name).numpy() for field in fields(input)}
+        texts, logs, weights = session.greedy(tensors)
         with torch.no_grad():
-            ours = weights_of(model.module, chosen, session.before)
-        apart = np.abs(logs - logits(model, chosen, session.before).numpy()).max()
-        looked = max((float(np.abs(a - b).max()) for a, b in zip(weights, ours, strict=True)), default=None)
-        wanted = written(model, chosen, SearchConfig(max_length=LONGEST))
-        found[name] = {"texts": texts, "wanted": wanted, "apart": float(apart), "looked": looked}
+            ours, looks = steps_of(one.model, input, session.before)
+            wanted = written(one, input, len(chosen))
+        looked = max((float(np.abs(a - b).max()) for a, b in zip(weights, looks, strict=True)), default=None)
+        found[part] = {"texts": texts, "wanted": wanted, "apart": float(np.abs(logs - ours).max()), "looked": looked}
+        found["sizes"] = found.get("sizes") or tensors.get("lengths", np.zeros(0)).tolist()
     found["files"] = sorted(path.name for path in out.iterdir())
     return found
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from saccade.attention import Softmax, attend, make_score
 from saccade.layers import hard_attention
 from saccade.layers.attentive_decoder import Annotations
-from saccade.layers.hard_attention import HardDecoder, Likeliest, drawn, policy_loss
+from saccade.layers.hard_attention import HardDecoder, Likeliest, drawn, follow, policy_loss
 
 REGIONS, STEPS, WIDTH = 4, 2, 5
 
@@ -35,10 +35,27 @@ def test_a_choice_answers_for_what_is_written_from_it_on() -> None:
     weights = torch.tensor([[[0.5, 0.5]], [[0.2, 0.8]], [[0.9, 0.1]]], requires_grad=True)
     places, log_probs = torch.tensor([[0], [1], [0]]), torch.tensor([[-1.0], [-2.0], [-9.0]])
     counted = torch.tensor([[True], [True], [False]])
-    loss = policy_loss(weights, places, log_probs, counted, torch.tensor(-1.25))
+    loss = policy_loss(weights, places, log_probs, counted, torch.tensor([[-1.25], [-1.25], [-3.0]]))
     (gradient,) = torch.autograd.grad(loss, weights)
     # Advantages are (−1 − 2) + 2 · 1.25 and −2 + 1.25; what lies behind the end counts nothing.
     torch.testing.assert_close(gradient, torch.tensor([[[0.5 / 0.5, 0]], [[0, 0.75 / 0.8]], [[0, 0]]]))
+
+
+def test_each_token_has_a_usual_log_probability_of_its_own() -> None:
+    baseline, tokens = torch.tensor([-1.0, -2.0, -3.0]), torch.tensor([[0, 1], [1, 2]])
+    open_ = torch.tensor([[True, True], [True, False]])
+    follow(baseline, tokens, torch.tensor([[-5.0, -1.0], [-2.0, -9.0]]), open_)
+    torch.testing.assert_close(baseline, torch.tensor([-1 - 0.1 * 4, -2 + 0.1 * 0.5, -3]))
+
+
+def test_a_word_that_is_hard_to_guess_makes_no_noise() -> None:
+    """Of choices that change nothing, the estimate is zero for every draw, where one baseline for all tokens scatters."""
+    chances, log_probs = torch.tensor([[0.3, 0.7]]), torch.tensor([[-2.3], [-0.1], [-0.7]])
+    weights = chances.expand(3, 1, 2).clone().requires_grad_()
+    places, counted = torch.tensor([[0], [1], [1]]), torch.ones(3, 1, dtype=torch.bool)
+    for usual, noise in ((log_probs, False), (log_probs.mean().expand(3, 1), True)):
+        (gradient,) = torch.autograd.grad(policy_loss(weights, places, log_probs, counted, usual), weights)
+        assert bool(gradient.abs().sum() > 1e-6) == noise
 
 
 def decoder() -> HardDecoder:
@@ -63,7 +80,7 @@ def test_the_gradient_is_unbiased_on_four_regions(monkeypatch: pytest.MonkeyPatc
     keys = torch.randn(1, REGIONS, 3, dtype=torch.float64)
     annotations = Annotations(made.score.prepare(keys), keys, None)
     words, start = torch.randn(STEPS, 1, 2).double(), torch.randn(1, 2 * WIDTH).double()
-    counted, baseline = torch.ones(STEPS, 1, dtype=torch.bool), torch.tensor(-0.7).double()
+    counted, baseline = torch.ones(STEPS, 1, dtype=torch.bool), torch.tensor([[-0.7], [-1.9]]).double()
     parameters = list(made.parameters())
     estimated = [torch.zeros_like(one) for one in parameters]
     exact, total = torch.zeros((), dtype=torch.float64), 0.0

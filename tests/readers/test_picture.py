@@ -131,11 +131,29 @@ def test_a_picture_in_memory_is_the_same_as_its_file(tmp_path: Path) -> None:
         assert np.array_equal(example.input.pixels, pixels)
     large = Image.fromarray(pixels).resize((24, 18))
     assert reader.parse(large, nothing).input.pixels.shape == (9, 12, 3)  # an image is scaled
-    for wrong in (pixels / 255, pixels[0, 0], {"a": 1}):
+    for array in (pixels[:5], pixels[:, :, 0], pixels[:, :, :1], np.zeros((40, 1, 3), np.uint8)):  # and an array
+        assert reader.parse(array, nothing).input.pixels.shape == (9, 12, 3)
+    for wrong in (pixels / 255, pixels[0, 0], {"a": 1}, pixels[:0], np.zeros((9, 12, 4), np.uint8)):
         with pytest.raises(UsageError, match="expected a picture: a file, an image of Pillow, or an array of bytes"):
             reader.parse(wrong, nothing)
-    with pytest.raises(DataError, match="expected pictures of 9 × 12 pixels and 3 channels"):
-        reader.parse(pixels[:5], nothing)  # an array is taken as it is
+
+
+def test_an_open_image_is_turned_and_checked_as_its_file_is(tmp_path: Path) -> None:
+    reader = fitted().reader
+    turned, path = (
+        Image.fromarray(np.tile(np.arange(120, dtype=np.uint8)[:, None, None], (1, 90, 3))),
+        tmp_path / "turned.png",
+    )
+    turned.getexif()[274] = 6  # turn it right by a quarter
+    turned.save(path, exif=turned.getexif())
+    with Image.open(path) as image:
+        found, expected = (reader.parse(given, nothing).input.pixels for given in (image, path))
+    assert np.array_equal(found, expected)
+    assert found[0, 0, 0] > found[0, -1, 0] + 50
+    path.write_bytes(path.read_bytes()[:-60])
+    told = "the picture: cannot be read as a picture .*; mend it or take it away"
+    with Image.open(path) as image, pytest.raises(DataError, match=told):
+        reader.parse(image, nothing)
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from ..second_device import DEVICE, on_cpu, on_device, second_device
 from .samples import close, gradients
 from .tiny import Tiny, loss_of, options, tiny, without_dropout
 
-HARD = {"attention": "hard", **without_dropout("show_attend_tell")}
+HARD = {"attention": "hard", "expected_steps": 0, **without_dropout("show_attend_tell")}
 
 
 def hard(**changed: float) -> Tiny:
@@ -44,10 +44,14 @@ def test_a_training_step_reaches_every_parameter_and_moves_the_baseline() -> Non
     output = one.model.train()(one.batch())
     found = gradients(one.model, output.loss)
     assert all(gradient.isfinite().all() and gradient.abs().sum() > 0 for gradient in found.values())
-    mean = -output.metrics["cross_entropy"] / output.count
-    torch.testing.assert_close(one.model.baseline, before + 0.1 * (mean - before))
+    after, target = one.model.baseline.clone(), one.batch().target
+    written = torch.bincount(torch.cat([row[:size] for row, size in zip(target.tokens, target.lengths, strict=True)]))
+    counts = torch.nn.functional.pad(written, (0, len(before) - len(written)))
+    assert ((after != before) == (counts > 0)).all()  # of what stands in a caption
+    means = before + (after - before) / 0.1
+    torch.testing.assert_close((means * counts).sum(), -output.metrics["cross_entropy"])
     one.model.eval()(one.batch())
-    torch.testing.assert_close(one.model.baseline, before + 0.1 * (mean - before))
+    torch.testing.assert_close(one.model.baseline, after)
     assert "baseline" in one.model.state_dict()  # a run that is resumed goes on with it
 
 
@@ -59,6 +63,20 @@ def test_of_the_expected_context_alone_the_gradient_is_that_of_soft_attention() 
     found, expected = (each.model.train()(each.batch()).loss for each in (one, other))
     torch.testing.assert_close(found, expected)
     close(gradients(one.model, found), gradients(other.model, expected), 1e-5)
+
+
+def test_nothing_is_drawn_in_the_first_updates() -> None:
+    """Until the weights say something, the gradient is that of the expected context, whatever the share."""
+    one = hard(expected_share=0.0, expected_steps=2, entropy_weight=0.0, max_shift=0)
+    other = hard(expected_share=1.0, entropy_weight=0.0, max_shift=0)
+    model = one.model.train()
+    for alike in (True, True, False):
+        found, expected = (loss_of(each, one.batch()) for each in (model, other.model.train()))
+        assert torch.allclose(found, expected) == alike
+    assert int(model.updates) == 3
+    model.eval()(one.batch())
+    assert int(model.updates) == 3
+    assert "updates" in model.state_dict()  # a run that is resumed goes on counting
 
 
 def test_devices_agree_on_what_is_drawn() -> None:

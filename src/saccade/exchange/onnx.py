@@ -108,9 +108,10 @@ def _write_recurrent(model: TrainedModel, out: Path) -> None:
 
 def _text_facts(model: TrainedModel) -> dict[str, Any]:
     """How texts become ids, and ids texts."""
-    reader, writer = model.task.reader, model.task.writer
-    sides = {"source": vocabulary_facts(reader.tokenizer), "target": vocabulary_facts(writer.tokenizer)}
-    return {"append_end": reader.config.append_end, **sides}
+    reader, target = model.task.reader, {"target": vocabulary_facts(model.task.writer.tokenizer)}
+    if not hasattr(reader, "tokenizer"):  # of pictures
+        return target
+    return {"append_end": reader.config.append_end, "source": vocabulary_facts(reader.tokenizer), **target}
 
 
 def _write_facts(facts: Mapping[str, Any], out: Path) -> None:
@@ -134,7 +135,7 @@ def vocabulary_facts(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def _save(part: nn.Module, given: label_graphs.Given, outputs: Sequence[str], path: Path) -> None:
     shapes = tuple(shape for _, shape in given.values())
-    whole = isinstance(part, label_graphs.LabelGraph | writer_graphs.StepGraph)  # which take *tensors
+    whole = isinstance(part, label_graphs.LabelGraph | writer_graphs.ReadGraph | writer_graphs.StepGraph)  # of *tensors
     torch.onnx.export(
         part.eval(),
         tuple(tensor for tensor, _ in given.values()),

@@ -2,7 +2,8 @@
 
 Where each step looks is drawn from the weights of attention. The gradient of E[log p(y)] by these weights is estimated by
 Σ_t (R_t − b_t) ∇ log α_t(s_t): R_t, the log-probability of all that is written from step t on, which is all that the choice
-at t can change, and b_t, as much as the mean token had lately (a moving average) for as many tokens.
+at t can change, and b_t, as much as these tokens usually have, each by a moving average of its own. What is written in
+training is given, so b_t does not depend on what is drawn, and a word that is hard to guess is no fault of a choice.
 """
 
 from typing import NamedTuple
@@ -15,6 +16,8 @@ from saccade.attention import Attended, Normalizer
 from saccade.attention.groups import Group
 from saccade.kernels.wide_products import linear
 from saccade.layers.attentive_decoder import Annotations, LastStateDecoder
+
+MOVING = 0.1  # the share of the newest batch in the moving averages that rewards are measured from
 
 
 class Likeliest(Normalizer):
@@ -76,11 +79,21 @@ def policy_loss(
     places: Int[Tensor, "T B"],
     log_probs: Float[Tensor, "T B"],
     counted: Bool[Tensor, "T B"],
-    baseline: Float[Tensor, ""],
+    baseline: Float[Tensor, "T B"],
 ) -> Float[Tensor, ""]:
-    """−Σ (R_t − b_t) log α_t(s_t) over what is `counted`; `log_probs` of the tokens that were written, `baseline` of one."""
+    """−Σ (R_t − b_t) log α_t(s_t) over what is `counted`; `log_probs` of what was written, `baseline` as usual."""
     chosen = weights.gather(-1, places[..., None]).squeeze(-1)
     live = counted.to(log_probs.dtype)
     advantage = ((log_probs.detach() - baseline) * live).flip(0).cumsum(0).flip(0)
     log_chances = torch.where(counted, chosen, 1.0).clamp(min=torch.finfo(chosen.dtype).tiny).log()
     return -(advantage * log_chances).sum()
+
+
+def follow(
+    baseline: Float[Tensor, " V"], tokens: Int[Tensor, "T B"], log_probs: Float[Tensor, "T B"], open_: Tensor
+) -> None:
+    """Move the usual log-probability of each token that was written towards its mean here."""
+    places, counted = tokens.flatten(), open_.flatten().to(baseline.dtype)
+    counts = torch.zeros_like(baseline).index_add(0, places, counted)
+    sums = torch.zeros_like(baseline).index_add(0, places, log_probs.flatten() * counted)
+    baseline.lerp_(torch.where(counts > 0, sums / counts.clamp(min=1), baseline), MOVING)

@@ -14,7 +14,7 @@ from torch import Tensor
 from saccade import records
 from saccade.data import augmentation
 from saccade.data.examples import Example, Picture, Splits, inputs_of
-from saccade.data.formats.image_files import SUFFIXES, fitted_image, pixels_of
+from saccade.data.formats.image_files import SUFFIXES, fitted_image, image_of, pixels_of
 from saccade.data.formats.tables import Table
 from saccade.data.picture_sets import DrawnPictures
 from saccade.data.tensors import PictureInput
@@ -215,14 +215,7 @@ class Reader(reader.Reader):
             name = str(typed).strip()
             example = numbered(name, splits)
             return replace(example, name=name) if example else Example(self._file(Path(name).expanduser()), name=name)
-        if hasattr(typed, "convert"):  # an image of Pillow
-            return Example(Picture(fitted_image(typed, self.scale.shape)))
-        pixels = np.asarray(typed)
-        if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3):
-            expected = "a file, an image of Pillow, or an array of bytes (height, width) or (height, width, 3)"
-            raise UsageError(f"expected a picture: {expected}, got {type(typed).__name__} {pixels.dtype} {pixels.shape}")
-        require_shape(pixels, self.scale.shape)
-        return Example(Picture(pixels))
+        return Example(Picture(fitted_image(image_of(typed), self.scale.shape)))
 
     def _file(self, path: Path) -> Picture:
         return Picture(pixels_of(path, self.scale.shape))

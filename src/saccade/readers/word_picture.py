@@ -15,10 +15,9 @@ from PIL import Image
 
 from saccade.config import Positive
 from saccade.data.examples import Example, Picture
-from saccade.data.formats.image_files import SUFFIXES, opened
+from saccade.data.formats.image_files import SUFFIXES, image_of, opened, upright
 from saccade.data.formats.tables import Table
 from saccade.data.tensors import PictureInput
-from saccade.errors import UsageError
 from saccade.readers import reader
 from saccade.readers.reader import Load, numbered
 from saccade.view.trace import Axis
@@ -99,18 +98,7 @@ class Reader(reader.Reader):
 
 
 def _pixels(typed: Any) -> Pixels:
-    """The pixels of a file, of an image of Pillow or of an array, as they are."""
+    """The pixels of a file, of an image of Pillow or of an array, in gray."""
     if isinstance(typed, Path):
         return np.asarray(opened(typed, 1))
-    if hasattr(typed, "convert"):  # an image of Pillow
-        return np.asarray(typed.convert(GRAY))
-    pixels = np.asarray(typed)
-    if (
-        pixels.dtype != np.uint8
-        or pixels.ndim not in (2, 3)
-        or 0 in pixels.shape
-        or pixels.shape[2:] not in ((), (1,), (3,))
-    ):
-        expected = "a file, an image of Pillow, or an array of bytes (height, width) or (height, width, 3)"
-        raise UsageError(f"expected a picture: {expected}, got {type(typed).__name__} {pixels.dtype} {pixels.shape}")
-    return pixels
+    return np.asarray(upright(image_of(typed), 1))

@@ -131,9 +131,9 @@ class Model(System):
         with exact(grid):
             along = columns.permute(2, 0, 1)
             everywhere = torch.ones(along.shape[:2], dtype=torch.bool, device=grid.device)
-            _, ends = self.encoder(along, everywhere, self.encoder.rest(len(grid)))
+            _, ends = self.encoder(along, everywhere, self.encoder.rest(grid.shape[0]))
             whole = self.whole(self.encoder.top(ends))
-            states = self.decoder.step(whole[:, None], self.decoder.rest(len(grid))[:, None])[:, 0]
+            states = self.decoder.step(whole[:, None], self.decoder.rest(grid.shape[0])[:, None])[:, 0]
         cells = grid.flatten(2) if self.config.attention == "2d" else columns
         values = self.dropout(cells.transpose(1, 2).contiguous())
         return Memory(Annotations(self.score.prepare(values), values, None), states)

@@ -23,7 +23,7 @@ from saccade.layers.attentive_decoder import Annotations, DecoderState, LastStat
 from saccade.layers.backbones import Backbone, grid_reader
 from saccade.layers.cross_entropy import IGNORED, linear_cross_entropy, live_rows
 from saccade.layers.dropout import Dropout
-from saccade.layers.hard_attention import HardDecoded, HardDecoder, Likeliest, policy_loss
+from saccade.layers.hard_attention import HardDecoded, HardDecoder, Likeliest, follow, policy_loss
 from saccade.search.protocol import Step, StepLook
 from saccade.systems.system import Output, System, cosine
 
@@ -33,9 +33,6 @@ DEFAULTS = {
     "model": {"coverage": 0.1, "dropout": 0.3},
     "train": cosine(1000, 2e-3, every=200, patience=4) | {"batch_tokens": 640, "warmup": 100, "optimizer": "adamw"},
 }
-
-
-MOVING = 0.1  # the share of the newest batch in the moving average that rewards are measured from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +55,9 @@ class Config:
     "How scores become weights: softmax, sparsemax, entmax15 …"
     expected_share: Share = 0.5
     "Of hard attention the chance that a training example sees the weighted mean instead, which lowers the variance."
-    reinforce_weight: Rate = 0.1
+    expected_steps: Count = 600
+    "Of hard attention the updates before which all examples do: places are drawn once the weights say something."
+    reinforce_weight: Rate = 1.0
     "Of hard attention the weight of REINFORCE beside the captions' log-probability."
     entropy_weight: Amount = 0.002
     "Of hard attention the reward for weights with a higher entropy."
@@ -82,6 +81,7 @@ class Model(System):
     """Shapes: image (B, C, H, W), target (B, T) -> loss; memory, then tokens (B, W) -> log-probabilities (B, W, V)"""
 
     baseline: Tensor
+    updates: Tensor
 
     def __init__(
         self,
@@ -101,7 +101,9 @@ class Model(System):
         self.embedding = nn.Embedding(target.size, embedding)
         score = make_score(config.score, query_width=hidden, key_width=features, keys=height * width)
         self.decoder = _decoder(config, score, features)
-        self.register_buffer("baseline", torch.tensor(-math.log(target.size)), persistent=config.attention == "hard")
+        hard = config.attention == "hard"
+        self.register_buffer("baseline", torch.full((target.size,), -math.log(target.size)), persistent=hard)
+        self.register_buffer("updates", torch.zeros((), dtype=torch.int64), persistent=hard)
         self.state_map = nn.Linear(hidden, embedding)
         self.context_map = nn.Linear(features, embedding, bias=False)
         self.output = nn.Linear(embedding, target.size)
@@ -143,11 +145,12 @@ class Model(System):
             logits.flatten(0, 1), tokens.flatten(), reduction="none", label_smoothing=self.smoothing(target)
         ).view_as(tokens)
         weights = self._weights(memory, decoded.outputs)
-        policy = policy_loss(weights, decoded.places, -losses, open_ & ~decoded.expected, self.baseline)
+        usual = self.baseline[target.tokens.t()]
+        policy = policy_loss(weights, decoded.places, -losses, open_ & ~decoded.expected, usual)
         entropy = (torch.special.entr(weights).sum(-1) * open_).sum()
         penalty, count = coverage(weights, open_), target.lengths.sum()
-        with torch.no_grad():  # the moving average of a token's log-probability
-            self.baseline.lerp_(-losses.sum() / count, MOVING)
+        with torch.no_grad():
+            follow(self.baseline, target.tokens.t(), -losses, open_)
         config, cross_entropy = self.config, losses.sum()
         loss = cross_entropy + config.reinforce_weight * policy - config.entropy_weight * entropy + config.coverage * penalty
         metrics = {"cross_entropy": cross_entropy, "coverage": penalty, "entropy": entropy}
@@ -155,9 +158,11 @@ class Model(System):
 
     def _sampled(self, decoder: HardDecoder, words: Float[Tensor, "T B E"], memory: Memory) -> HardDecoded:
         """All steps, of numbers that are drawn on the CPU, so that every device draws alike."""
+        self.updates.add_(1)
         noise = torch.rand(words.shape[:2]).to(words.device)
-        expected = (torch.rand(words.shape[1]) < self.config.expected_share).to(words.device)
-        return decoder.sampled(words, memory.annotations, memory.start, noise, expected)
+        expected = torch.rand(words.shape[1]).to(words.device) < self.config.expected_share
+        early = self.updates <= self.config.expected_steps
+        return decoder.sampled(words, memory.annotations, memory.start, noise, expected | early)
 
     def _weights(self, memory: Memory, outputs: Float[Tensor, "T B D"]) -> Float[Tensor, "T B K"]:
         """Where each step attended: the queries are the states before the steps."""

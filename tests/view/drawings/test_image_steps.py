@@ -11,7 +11,7 @@ from PIL import Image
 
 from saccade.view import render
 from saccade.view.drawings.figure import Figure
-from saccade.view.drawings.image_steps import COVER, DARK, MOST, lit, lit_images, scale_of, shares
+from saccade.view.drawings.image_steps import COVER, DARK, MOST, SHINE, lit, lit_images, scale_of, shares, shine
 from saccade.view.output.display_text import columns
 from saccade.view.trace import Axis, Look, Scene
 
@@ -37,6 +37,14 @@ def test_the_image_is_as_it_is_where_the_weight_is_and_dark_elsewhere() -> None:
     found = lit(picture, np.array([[1.0, 0.0]]))
     assert found[0, 0].tolist() == [200] * 3
     assert found[0, 1].tolist() == pytest.approx(200 * (1 - COVER) + np.array(DARK) * COVER, abs=1)
+
+
+def test_on_a_dark_image_light_shines_where_the_weight_is() -> None:
+    black, white = (np.full((2, 3, 3), shade, dtype=np.uint8) for shade in (0, 255))
+    assert (shine(black), shine(white)) == (SHINE, 0)
+    found = lit(black, np.tile([[1.0, 0.5, 0.0]], (2, 1)), shine(black)).astype(int).sum(-1)
+    assert (np.diff(found, axis=1) < -50).all()  # brighter and brighter, though nothing is darker than black
+    assert np.array_equal(lit(white, np.ones((2, 3)), shine(white)), white)
 
 
 def test_each_word_lights_its_own_cell() -> None:

@@ -1,6 +1,7 @@
 """The path of the heaviest cells: numbered in the order of the words, in pixels of the image."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,6 +29,17 @@ def test_a_path_goes_from_word_to_word() -> None:
     assert list(re.findall(r">(\d)</text>", drawn)) == ["4", "3", "2", "1"]
     assert "dog" in drawn
     assert "rows 0–10, columns 10–20" in render.terminal(scene, drawing="scan_path")
+
+
+def test_words_that_look_at_the_same_cell_share_a_dot() -> None:
+    scene = caption(["a", "dog", "on", "grass", "a"])
+    (look,) = scene.looks
+    weights = look.weights[:, [0, 1, 0, 1, 0]]
+    drawn = render.svg(replace(scene, looks=[replace(look, weights=weights)]), drawing="scan_path")
+    assert re.findall(r">([\d …]+)</text>", drawn) == ["2 4", "1 3 5"]
+    assert "<circle" not in drawn
+    weights = weights[:, [0, 0, 0, 0, 1]]
+    assert "1 2 3 …" in render.svg(replace(scene, looks=[replace(look, weights=weights)]), drawing="scan_path")
 
 
 def test_one_word_makes_no_path() -> None:

@@ -569,6 +569,31 @@ def test_the_scan_path_of_a_caption_is_drawn_as_glimpses_are(browser: "Browser",
         opened.said("step 2: rows 0–10, columns 10–20")
 
 
+def test_words_that_look_at_the_same_cell_share_a_dot(browser: "Browser", tmp_path: Path) -> None:
+    scene = caption()
+    (look,) = scene.looks
+    again = dataclasses.replace(scene, looks=[dataclasses.replace(look, weights=look.weights[:, [0, 1, 0, 2]])])
+    with Opened(browser, tmp_path, trace(again)) as opened:
+        opened.page.locator("#views").get_by_text("scan path").click()
+        assert opened.page.locator("#drawing svg.path text").all_text_contents() == ["1 3", "2", "4"]
+        assert opened.page.locator("#drawing svg.path circle").count() == 2
+
+
+def test_on_a_black_image_light_shines_where_the_weight_is(browser: "Browser", tmp_path: Path) -> None:
+    scene = caption()
+    axis = scene.axes["image"]
+    assert axis.image is not None
+    black = dataclasses.replace(scene, axes={**scene.axes, "image": dataclasses.replace(axis, image=axis.image * 0)})
+    shade = """canvas => {
+        const { width, height } = canvas, pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+        const at = (row, column) => 4 * ((row + 0.5) * height / 4 * width + (column + 0.5) * width / 6);
+        return [at(0, 0), at(3, 5)].map((place) => pixels[place] * pixels[place + 3] / 255);
+    }"""
+    with Opened(browser, tmp_path, trace(black)) as opened:
+        here, far = opened.page.locator("#drawing .large canvas").evaluate(shade)
+        assert here > 100 > 30 > far
+
+
 @pytest.mark.parametrize("scales", [1, 3])
 def test_a_path_of_glimpses_is_numbered(browser: "Browser", tmp_path: Path, scales: int) -> None:
     with Opened(browser, tmp_path, trace(glimpses(scales), plain()), "#scene=1&view=heatmap") as opened:

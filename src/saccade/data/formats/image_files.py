@@ -9,7 +9,7 @@ Every picture is scaled to one size, and cut at the longer side where it is not 
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,34 @@ def pixels_of(path: Path, shape: tuple[int, int, int]) -> Pixels:
 
 def fitted_image(image: Image.Image, shape: tuple[int, int, int]) -> Pixels:
     """The same of an image that is open."""
-    return _scaled(_on_white(_in_bytes(image)).convert(MODES[shape[2]]), shape)
+    return _scaled(upright(image, shape[2]), shape)
+
+
+def upright(image: Image.Image, channels: int, name: str | Path = "the picture") -> Image.Image:
+    """An image as its camera was held, on white, in gray (1 channel) or in colors (3)."""
+    try:
+        return _on_white(_in_bytes(ImageOps.exif_transpose(image), name)).convert(MODES[channels])
+    except DataError:
+        raise
+    except Exception as error:  # its pixels are read only now
+        raise _broken(name, error) from None
+
+
+def _broken(name: str | Path, error: Exception) -> DataError:
+    """Pillow has no one error for a broken file: its decoders raise what they like."""
+    reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
+    return DataError(f"{name}: cannot be read as a picture ({reason}); mend it or take it away")
+
+
+def image_of(typed: Any) -> Image.Image:
+    """An image of Pillow, or what an array of bytes shows."""
+    if hasattr(typed, "convert"):
+        return typed  # type: ignore[no-any-return]
+    pixels = np.asarray(typed)
+    if pixels.dtype != np.uint8 or not pixels.size or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (1,), (3,)):
+        expected = "a file, an image of Pillow, or an array of bytes (height, width) or (height, width, 3)"
+        raise UsageError(f"expected a picture: {expected}, got {type(typed).__name__} {pixels.dtype} {pixels.shape}")
+    return Image.fromarray(pixels.squeeze(-1) if pixels.shape[2:] == (1,) else pixels)
 
 
 def _scaled(image: Image.Image, shape: tuple[int, int, int]) -> Pixels:
@@ -88,7 +115,7 @@ def opened(path: Path, channels: int) -> Image.Image:
             file = Image.open(path)
         with file as image:
             _require_small(path, image.size)
-            return _on_white(_in_bytes(ImageOps.exif_transpose(image), path)).convert(MODES[channels])
+            return upright(image, channels, path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such picture") from None
     except DataError:
@@ -97,9 +124,8 @@ def opened(path: Path, channels: int) -> Image.Image:
         raise DataError(f"{path}: expected a picture of at most {MOST_PIXELS:,} pixels, got more; make it smaller") from None
     except UnidentifiedImageError:
         raise DataError(f"{path}: expected a picture (png, jpg …), got something else; mend it or take it away") from None
-    except Exception as error:  # Pillow has no one error for a broken file: its decoders raise what they like
-        reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
-        raise DataError(f"{path}: cannot be read as a picture ({reason}); mend it or take it away") from None
+    except Exception as error:
+        raise _broken(path, error) from None
 
 
 def _require_small(path: Path, size: tuple[int, int]) -> None:
@@ -109,7 +135,7 @@ def _require_small(path: Path, size: tuple[int, int]) -> None:
         raise too_much(path, most, f"{amount(unpacked)} ({size[0]} × {size[1]} pixels)")
 
 
-def _in_bytes(image: Image.Image, name: str | Path = "the picture") -> Image.Image:
+def _in_bytes(image: Image.Image, name: str | Path) -> Image.Image:
     """Of gray in 16 bits the upper 8, which Pillow would cut off at white; others as they are."""
     if image.mode == "F":
         raise DataError(f"{name}: expected whole numbers as pixels, got fractions; save 8 bits")

@@ -17,6 +17,7 @@ from saccade.view.trace import Look, Scene
 WIDE, SIDE, CROP, APART = 760.0, 340.0, 76.0, 14.0  # of the drawing; the image's and a glimpse's longer side; between
 FINEST = 96  # pixels of a glimpse, at the most
 AIR = 14.0  # how far a box may reach out of the image
+TOLD = 3  # numbers of steps at the same place, at the most
 COLUMNS = 32  # of the image in the terminal
 CROP_COLUMNS = 12  # of a glimpse there
 DIGITS = "123456789abcdefghijklmnopqrstuvwxyz"  # marks of the steps in the terminal
@@ -117,11 +118,27 @@ def _path(places: Floats, ground: Box, height: int, width: int) -> list[str]:
     x = ground.x + np.clip(middles[:, 1] * across, -AIR, ground.width + AIR)
     y = ground.y + np.clip(middles[:, 0] * down, -AIR, ground.height + AIR)
     parts += [polyline(x, y, {"stroke": ink, "stroke-width": width}) for ink, width in ((INK, 4.4), (PAPER, 2.0))]
-    for step in reversed(range(len(places))):  # the first steps on top
-        fill: Attributes = {"fill": colors.hexadecimal(shades[step]), "stroke": INK, "stroke-width": 1.4}
-        number: Attributes = {**CENTERED, "fill": INK, "font-weight": 700}
-        parts += [circle(x[step], y[step], 9, fill), text(str(step + 1), x[step], y[step] + 4, number)]
+    for steps in reversed(visits(middles)):  # the first steps on top
+        first, number = steps[0], " ".join(str(step + 1) for step in steps[:TOLD]) + " …" * (len(steps) > TOLD)
+        fill: Attributes = {"fill": colors.hexadecimal(shades[first]), "stroke": INK, "stroke-width": 1.4}
+        parts += _dot(float(x[first]), float(y[first]), number, fill)
     return parts
+
+
+def visits(middles: Floats) -> list[list[int]]:
+    """The steps of each place that was looked at, in the order of the first. Shapes: (steps, 2)"""
+    found: dict[tuple[float, ...], list[int]] = {}
+    for step, middle in enumerate(middles.tolist()):
+        found.setdefault(tuple(middle), []).append(step)
+    return list(found.values())
+
+
+def _dot(x: float, y: float, number: str, fill: Attributes) -> list[str]:
+    """A number in a circle, several in one that is drawn out."""
+    wide = 18 + 6.4 * (len(number) - 1)
+    drawn = element("rect", {"x": x - wide / 2, "y": y - 9, "width": wide, "height": 18, "rx": 9, **fill})
+    label = text(number, x, y + 4, {**CENTERED, "fill": INK, "font-weight": 700})
+    return [drawn if " " in number else circle(x, y, 9, fill), label]
 
 
 def _crop(pixels: Pixels, box: Floats, x: float, y: float) -> list[str]:

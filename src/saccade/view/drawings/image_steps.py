@@ -19,6 +19,8 @@ MOST = 60  # words that are drawn
 WIDE, SIDE, APART, WORD = 760.0, 128.0, 16.0, 24.0  # of the drawing; an image's longer side; between images; a word's line
 FINER = 2  # pixels of an image for each that is shown
 DARK, COVER = (24, 16, 44), 0.76  # what hides a place of weight 0, and how much of it
+LIGHT, SHINE = (255, 214, 90), 0.5  # what shines on a place of weight 1, and how strongly on a black image
+HALF = 96.0  # the mean of an image on which nothing shines any more, because it is seen to be bright
 COLUMNS = 18  # of an image in the terminal
 MEANING = "brightness: the weight, divided by the largest of its image, which is under it"
 OF_ONE = "brightness: the weight, divided by the largest of all; the largest of an image is under it"
@@ -44,10 +46,19 @@ def shares(
     return np.clip(smoothed(above, height, width), 0.0, 1.0)
 
 
-def lit(picture: Pixels, share: Floats) -> Pixels:
-    """The image, darkened where the share is small. Shapes: picture (height, width, 3), share (height, width)"""
-    cover = COVER * (1.0 - share)[:, :, None]
-    return np.asarray((picture * (1.0 - cover) + np.array(DARK) * cover).round(), dtype=np.uint8)
+def shine(picture: Pixels) -> float:
+    """How strongly light shines where the weight is: a dark image could not be brighter than its surroundings else."""
+    return SHINE * max(0.0, 1.0 - float(picture.mean()) / HALF)
+
+
+def lit(picture: Pixels, share: Floats, light: float = 0.0) -> Pixels:
+    """The image, darkened where the share is small, under light where it is large.
+
+    Shapes: picture (height, width, 3), share (height, width)
+    """
+    cover, shining = COVER * (1.0 - share)[:, :, None], light * share[:, :, None]
+    shaded = picture * (1.0 - cover) + np.array(DARK) * cover
+    return np.asarray((shaded * (1.0 - shining) + np.array(LIGHT) * shining).round(), dtype=np.uint8)
 
 
 def lit_images(figure: Figure, height: int, width: int, *, exact: bool = False) -> Iterator[Pixels]:
@@ -55,9 +66,9 @@ def lit_images(figure: Figure, height: int, width: int, *, exact: bool = False) 
     picture, grid = image_and_grid(figure.scene, figure.look)
     plain = resized(picture, height, width)
     yield plain
-    scale = scale_of(figure.weights)
+    scale, light = scale_of(figure.weights), shine(picture)
     for weights in figure.weights[:MOST]:
-        yield lit(plain, shares(weights, grid, height, width, exact=exact, scale=scale))
+        yield lit(plain, shares(weights, grid, height, width, exact=exact, scale=scale), light)
 
 
 def svg(figure: Figure, *, exact: bool = False) -> str:
@@ -138,6 +149,8 @@ def page(scene: Scene, look: Look) -> dict[str, Any]:
         "size": size,
         "dark": DARK,
         "cover": COVER,
+        "light": LIGHT,
+        "shine": shine(picture),
         "crisp": crisp,
         "most": MOST,
         "images": [address(picture)],

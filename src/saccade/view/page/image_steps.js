@@ -2,12 +2,14 @@
 
 const SMOOTH = 8;  // pixels of a mask for each cell, before the browser enlarges it
 
-// A dark mask that is clear where the weight is: drawn small, enlarged smoothly, or cell by cell.
+// A dark mask that is clear where the weight is, or shines there on a dark image: drawn small, enlarged smoothly, or cell by cell.
 function paintMask(mask, weights, look, exact) {
   const [rows, columns] = look.grid, most = look.scale || mostOf(weights), pixels = new ImageData(columns, rows);
   weights.forEach((weight, place) => {
     const share = Math.max(0, Math.min(1, weight / most));
-    pixels.data.set([...look.dark, Math.round(255 * look.cover * (1 - share))], place * 4);
+    const shining = look.shine * share, dark = look.cover * (1 - share) * (1 - shining), opacity = dark + shining || 1;
+    const color = look.dark.map((own, channel) => Math.round((own * dark + look.light[channel] * shining) / opacity));
+    pixels.data.set([...color, Math.round(255 * (dark + shining))], place * 4);
   });
   const cells = made("canvas", "", { width: columns, height: rows }), context = mask.getContext("2d");
   cells.getContext("2d").putImageData(pixels, 0, 0);
