@@ -1,7 +1,7 @@
 """End-to-end memory networks: a story is read again and again (Sukhbaatar et al. 2015).
 
 Reads: the words of each statement and of the question, as the sum of their vectors under weights of their places.
-Attends: the question, and what it has become, to all statements, in one hop or several.
+Attends: the question, and what it has become, to all statements or to empty places of the memory, in one hop or several.
 Writes: the answer, one of those that are known.
 """
 
