@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from saccade.attention import attend, lengths
-from saccade.layers.memory_layers import Answers, Hop, LinearStart, Sentences, ages, in_places, spread_ages
+from saccade.layers.memory_layers import Answers, Hop, LinearStart, MemorySoftmax, Sentences, ages, in_places, spread_ages
 
 COUNTS = torch.tensor([3, 0, 2])
 
@@ -56,22 +56,41 @@ def test_rows_stand_in_the_places_of_their_memories() -> None:
     assert in_places(rows, COUNTS, 4)[..., 0].tolist() == [[1, 2, 3, 0], [0, 0, 0, 0], [4, 5, 0, 0]]
 
 
-def test_a_linear_start_reads_raw_scores_and_then_softmax() -> None:
+def read(normalize: MemorySoftmax) -> tuple[torch.Tensor, torch.Tensor]:
+    """What a hop reads of two memories of three and two statements, and its weights."""
+    torch.manual_seed(1)
     state, keys, values = torch.randn(2, 4), torch.randn(2, 3, 4), torch.randn(2, 3, 4)
-    counts = torch.tensor([3, 2])
-    start, hop = LinearStart(2), Hop()
-    linear = Hop(start)
-    first = linear(state, keys, values, lengths(counts))
-    scores = torch.einsum("bd,bmd->bm", state, keys) * (torch.arange(3) < counts[:, None])
-    torch.testing.assert_close(first, torch.einsum("bm,bmd->bd", scores, values))
-    start.count()
-    torch.testing.assert_close(linear(state, keys, values, lengths(counts)), first)
+    mask = lengths(torch.tensor([3, 2]))
+    attended = attend(state[:, None], keys, values, score="dot", mask=mask, normalize=normalize)
+    torch.testing.assert_close(Hop()(state, keys, values, mask, normalize), attended.context[:, 0])
+    scores = torch.einsum("bd,bmd->bm", state, keys) * (torch.arange(3) < torch.tensor([[3], [2]]))
+    return scores, attended.weights()[:, 0]
+
+
+def test_empty_places_of_a_memory_have_scores_of_zero_and_nothing_is_read_of_them() -> None:
+    scores, weights = read(MemorySoftmax(torch.tensor([2, 3])))
+    whole = torch.cat((scores, torch.zeros(2, 2)), 1).softmax(-1)  # what is behind the second's two statements is empty
+    torch.testing.assert_close(weights[0], whole[0, :3])
+    torch.testing.assert_close(weights[1, :2], whole[1, :2])
+    assert weights[1, 2] == 0
+
+
+def test_a_full_memory_has_a_plain_softmax() -> None:
+    scores, weights = read(MemorySoftmax(torch.tensor([0, 0])))
+    torch.testing.assert_close(weights[0], scores[0].softmax(-1))
+    torch.testing.assert_close(weights[1, :2], scores[1, :2].softmax(-1))
+
+
+def test_a_linear_start_reads_raw_scores_and_then_softmax() -> None:
+    start, empty = LinearStart(2), torch.tensor([2, 3])
     for _ in range(2):
+        scores, weights = read(MemorySoftmax(empty, start.left))
+        torch.testing.assert_close(weights, scores)
         start.count()
     assert int(start.left) == 0
-    torch.testing.assert_close(linear(state, keys, values, lengths(counts)), hop(state, keys, values, lengths(counts)))
-    weights = attend(state[:, None], keys, values, score="dot", mask=lengths(counts), normalize=start).weights()
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 1))
+    start.count()
+    assert int(start.left) == 0
+    torch.testing.assert_close(read(MemorySoftmax(empty, start.left))[1], read(MemorySoftmax(empty))[1])
 
 
 def test_answers_that_are_words_share_their_vectors() -> None:

@@ -43,6 +43,16 @@ def test_a_long_story_keeps_its_end() -> None:
     assert own.sizes()["statements"] == 2
 
 
+def test_a_memory_has_as_many_places_as_the_longest_story_learned_has_statements(tmp_path: Path) -> None:
+    own = reader(max_statements=50)
+    assert own.sizes()["statements"] == 3
+    own.save(tmp_path)
+    assert Reader.load(Config(), tmp_path).sizes()["statements"] == 3
+    (tmp_path / "memory.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(DataError, match="how many statements"):
+        Reader.load(Config(), tmp_path)
+
+
 @pytest.mark.parametrize(
     "typed",
     [

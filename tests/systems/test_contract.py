@@ -42,6 +42,7 @@ UNREACHED: dict[str, tuple[set[str], str]] = {
 }
 # Systems whose rows of weights do not sum to 1, and why.
 LESS: dict[str, str] = {
+    "memory_network": "the rest falls to empty places of the memory",
     "lstmn": "the first word has nothing before it",
     "se_resnet": "each channel has a gate of its own",
     "set_expansion": "a picture shows the first of all words",

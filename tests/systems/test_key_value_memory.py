@@ -7,7 +7,7 @@ from saccade.data.tokenizers import learned_layout
 from saccade.systems import key_value_memory, memory_network
 
 TOKENS = torch.tensor([[4, 5, 6], [7, 8, 0], [5, 5, 9], [4, 0, 0], [6, 9, 0], [9, 8, 7]])
-SIZES, COUNTS = torch.tensor([3, 2, 3, 1, 2, 3]), torch.tensor([3, 1])
+SIZES, COUNTS = torch.tensor([3, 2, 3, 1, 2, 3]), torch.tensor([2, 2])  # two memories, both full
 
 
 def pair(hops: int = 3, positions: str = "positions") -> tuple[key_value_memory.Model, memory_network.Model]:
@@ -15,7 +15,7 @@ def pair(hops: int = 3, positions: str = "positions") -> tuple[key_value_memory.
     torch.manual_seed(0)
     common = {"embedding_size": 4, "num_hops": hops, "encoding": positions}
     facts = key_value_memory.Model(key_value_memory.Config(**common), learned_layout(10), (4, 7, -1))  # type: ignore[arg-type]
-    stories = memory_network.Model(memory_network.Config(**common), learned_layout(10), 5, (4, 7, -1))  # type: ignore[arg-type]
+    stories = memory_network.Model(memory_network.Config(**common), learned_layout(10), 2, (4, 7, -1))  # type: ignore[arg-type]
     with torch.no_grad():
         stories.sentences.vectors.copy_(facts.sentences.vectors.repeat(1, hops + 1))
         stories.ages.weight.zero_()
@@ -26,8 +26,8 @@ def pair(hops: int = 3, positions: str = "positions") -> tuple[key_value_memory.
 
 
 def given() -> tuple[FactsInput, StoryInput]:
-    whole = StoryInput(tokens=TOKENS, lengths=SIZES, counts=COUNTS, most=3)
-    same = FactsInput(tokens=TOKENS, lengths=SIZES, counts=COUNTS, most=3, values=TOKENS[:4], value_lengths=SIZES[:4])
+    whole = StoryInput(tokens=TOKENS, lengths=SIZES, counts=COUNTS, most=2)
+    same = FactsInput(tokens=TOKENS, lengths=SIZES, counts=COUNTS, most=2, values=TOKENS[:4], value_lengths=SIZES[:4])
     return same, whole
 
 
@@ -43,7 +43,7 @@ def test_with_other_values_it_is_not() -> None:
     facts, stories = pair()
     same, whole = given()
     other = FactsInput(
-        tokens=TOKENS, lengths=SIZES, counts=COUNTS, most=3, values=TOKENS[:4].flip(0), value_lengths=SIZES[:4].flip(0)
+        tokens=TOKENS, lengths=SIZES, counts=COUNTS, most=2, values=TOKENS[:4].flip(0), value_lengths=SIZES[:4].flip(0)
     )
     assert not torch.allclose(facts.logits(other), stories.logits(whole), atol=1e-3)
     assert not torch.allclose(facts.logits(other), facts.logits(same), atol=1e-3)

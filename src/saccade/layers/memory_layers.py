@@ -87,22 +87,40 @@ def in_places(rows: Float[Tensor, "R D"], counts: Int[Tensor, " B"], most: int) 
     return whole.view(len(counts), most, rows.shape[1])
 
 
-class LinearStart(Normalizer):
+class LinearStart(nn.Module):
     """No softmax for so many steps of training, then softmax; how many are left is part of the model's state."""
-
-    distribution = False
 
     def __init__(self, steps: int) -> None:
         super().__init__()
         self.left: Tensor
         self.register_buffer("left", torch.tensor(steps))
 
-    def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
-        return torch.where(self.left > 0, scores.masked_fill(scores == -torch.inf, 0), group.softmax(scores))
-
     def count(self) -> None:
         """One step is over."""
         self.left.sub_(1).clamp_(min=0)
+
+
+class MemorySoftmax(Normalizer):
+    """Softmax over all places of a memory, of which so many are empty; none while steps of a linear start are left.
+
+    An empty place has the score 0 and holds zeros, as in the authors' code: what falls to it reads nothing.
+
+    Shapes: empty (B)
+    """
+
+    distribution = False
+
+    def __init__(self, empty: Int[Tensor, " B"], left: Tensor | None = None) -> None:
+        super().__init__()
+        self.empty, self.left = empty, left
+
+    def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
+        # So many scores of 0 are one score of the logarithm of their number.
+        nothing = self.empty.to(scores.dtype).log()[:, None, None].expand(-1, scores.shape[1], 1)
+        weights = group.softmax(torch.cat((scores, nothing), -1))[..., :-1]
+        if self.left is None:
+            return weights
+        return torch.where(self.left > 0, scores.masked_fill(scores == -torch.inf, 0), weights)
 
 
 class Hop(nn.Module):
@@ -111,14 +129,15 @@ class Hop(nn.Module):
     Shapes: state (B, D), keys and values (B, M, D) -> (B, D)
     """
 
-    def __init__(self, normalize: Normalizer | str = "softmax") -> None:
-        super().__init__()
-        self.normalize = normalize
-
     def forward(
-        self, state: Float[Tensor, "B D"], keys: Float[Tensor, "B M D"], values: Float[Tensor, "B M D"], mask: Mask
+        self,
+        state: Float[Tensor, "B D"],
+        keys: Float[Tensor, "B M D"],
+        values: Float[Tensor, "B M D"],
+        mask: Mask,
+        normalize: Normalizer | str = "softmax",
     ) -> Float[Tensor, "B D"]:
-        attended = attend(state[:, None], keys, values, score="dot", mask=mask, normalize=self.normalize)
+        attended = attend(state[:, None], keys, values, score="dot", mask=mask, normalize=normalize)
         return attended.context[:, 0]
 
 

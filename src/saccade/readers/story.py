@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from saccade import records
 from saccade.config import Positive
-from saccade.data import tokenizers
+from saccade.data import imported, tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, Story
 from saccade.data.formats.own_files import suffix
@@ -18,12 +19,15 @@ from saccade.data.formats.story_files import END, of_lines, of_record, records_o
 from saccade.data.formats.tables import Table
 from saccade.data.stored.ragged import Ragged
 from saccade.data.tensors import StoryInput
+from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError, UsageError
 from saccade.readers.reader import Load, numbered
 from saccade.readers.sentence_splitting import sentences
-from saccade.readers.tokenized import TokenizedReader
+from saccade.readers.tokenized import FILE, TokenizedReader
 from saccade.view.output.display_text import fit
 from saccade.view.trace import Axis
+
+MEMORY = "memory.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +35,8 @@ class Config:
     """How much of a story is remembered."""
 
     max_statements: Positive = 50
-    "Maximum number of statements that are read of a story: the last ones before the question."
+    """Maximum number of statements that are read of a story, the last ones before the question; where the stories of the
+    training data are shorter, no more than the longest of them has."""
 
 
 class StoryColumn:
@@ -63,16 +68,37 @@ class Reader(TokenizedReader):
     """Encodes statements and questions by one tokenizer."""
 
     INPUT, OWN = Story, "story_files"
+    LEARNED = ("max_statements",)
     TYPED, unit, budget = "test#0", "statements", 20_000
     config: Config
+
+    def __init__(self, config: Any, tokenizer: Tokenizer, statements: int) -> None:
+        super().__init__(config, tokenizer)
+        self.statements = statements
 
     @classmethod
     def fit(cls, config: Any, tokens: tokenizers.Config, splits: Splits, texts: Iterable[str]) -> "Reader":
         known = dict.fromkeys(bare(text) for example in splits.train for text in texts_of(example.input))
-        return cls(config, tokenizers.train([*known, *texts], tokens))
+        longest = max(len(example.input.statements) for example in splits.train)
+        return cls(config, tokenizers.train([*known, *texts], tokens), min(config.max_statements, max(longest, 1)))
+
+    @classmethod
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
+        return cls(config, earlier.tokenizer, earlier.statements)
+
+    def save(self, directory: Path) -> None:
+        super().save(directory)
+        records.save(directory / MEMORY, {"statements": self.statements})
+
+    @classmethod
+    def load(cls, config: Any, directory: Path) -> "Reader":
+        known = records.load(directory / MEMORY)
+        if not (isinstance(known, dict) and isinstance(known.get("statements"), int) and known["statements"] > 0):
+            raise records.unreadable(directory / MEMORY, "expected how many statements a memory holds")
+        return cls(config, imported.load(directory / FILE), known["statements"])
 
     def sizes(self) -> dict[str, Any]:
-        return {"source": self.tokenizer.vocabulary, "statements": self.config.max_statements}
+        return {"source": self.tokenizer.vocabulary, "statements": self.statements}
 
     def word(self, text: str) -> int | None:
         """The number of a text that is one known word."""
@@ -81,7 +107,7 @@ class Reader(TokenizedReader):
 
     def read(self, story: Story) -> tuple[str, ...]:
         """The statements that are read."""
-        return story.statements[-self.config.max_statements :]
+        return story.statements[-self.statements :]
 
     def encode(self, inputs: Sequence[Story]) -> StoryColumn:
         numbers: dict[str, int] = {}

@@ -1,7 +1,7 @@
 """End-to-end memory networks: a story is read again and again (Sukhbaatar et al. 2015).
 
 Reads: the words of each statement and of the question, as the sum of their vectors under weights of their places.
-Attends: the question, and what it has become, to all statements, in one hop or several.
+Attends: the question, and what it has become, to all statements or to empty places of the memory, in one hop or several.
 Writes: the answer, one of those that are known.
 """
 
@@ -22,6 +22,7 @@ from saccade.layers.memory_layers import (
     Answers,
     Hop,
     LinearStart,
+    MemorySoftmax,
     Sentences,
     ages,
     in_places,
@@ -65,13 +66,14 @@ class Model(Labeler):
         super().__init__()
         self.config = config
         width, adjacent = config.embedding_size, config.tying == "adjacent"
+        self.places = statements
         self.tables = config.num_hops + 1 if adjacent else 2  # of memories; layer-wise, questions have one of their own
         tables = self.tables + (not adjacent)
         self.sentences = Sentences(source.size, tables, width, positions=config.encoding == "positions")
         self.ages = nn.Embedding(statements + most_empty(statements, config.empty_memories), self.tables * width)
         nn.init.normal_(self.ages.weight, std=STD)
         self.start = LinearStart(config.linear_steps) if config.linear_steps else None
-        self.hop = Hop(self.start or "softmax")
+        self.hop = Hop()
         self.between = None if adjacent else nn.Linear(width, width, bias=False)
         self.answers = Answers(answers if adjacent else [-1] * len(answers), width)
 
@@ -96,9 +98,10 @@ class Model(Labeler):
     def read(self, state: Float[Tensor, "B D"], memories: Sequence[Tensor], input: StoryInput) -> Float[Tensor, "B D"]:
         """u ← u + Σ pᵢ cᵢ, again and again; layer-wise H u + Σ pᵢ cᵢ."""
         mask = lengths(input.counts)
+        normalize = MemorySoftmax(self.places - input.counts, self.start.left if self.start is not None else None)
         for hop in range(self.config.num_hops):
             keys, values = memories[hop : hop + 2] if self.between is None else memories
-            state = (state if self.between is None else self.between(state)) + self.hop(state, keys, values, mask)
+            state = (state if self.between is None else self.between(state)) + self.hop(state, keys, values, mask, normalize)
         return state
 
     def forward(self, batch: Batch) -> Output:
