@@ -124,6 +124,18 @@ class Chain(Normalizer):
         return group.chain(scores, self.transitions)
 
 
+class ChainMean(Chain):
+    """Those chances divided by their sum, a mean over what is chosen, as in the translations of Kim et al. (2017)."""
+
+    distribution = True
+
+    def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
+        # In float32 the chances of low scores are 0, and their mean would be lost.
+        chances = super().forward(scores.double(), group, noise)
+        total = group.total(chances)
+        return (chances / torch.where(total > 0, total, 1)).to(scores.dtype)
+
+
 class Hard(Normalizer):
     """One key, drawn from the softmax; no gradient but through `Attended.log_prob()` (REINFORCE, Xu et al. 2015)."""
 
@@ -167,6 +179,7 @@ NORMALIZERS: dict[str, type[Normalizer]] = {
     "entmax15": Entmax15,
     "entmax": Entmax,
     "chain": Chain,
+    "chain_mean": ChainMean,
     "hard": Hard,
     "straight_through": StraightThrough,
 }
