@@ -78,7 +78,8 @@ def test_segments_of_one_size_are_rows() -> None:
 def test_the_mean_over_a_chain_is_its_chances_divided_by_their_sum() -> None:
     scores = torch.randn(4, 9)
     scores[0, 3:] = scores[3] = -torch.inf
-    chances, found = Chain()(scores, Rows()), ChainMean()(scores, Rows())
+    transitions = torch.randn(2, 2)
+    chances, found = Chain(transitions)(scores, Rows()), ChainMean(transitions)(scores, Rows())
     torch.testing.assert_close(found[:3], chances[:3] / chances[:3].sum(-1, keepdim=True))
     assert (found[3] == 0).all()
 
