@@ -7,7 +7,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from saccade.attention import Entmax, Entmax15, Normalizer, Rows, Segments, Sparsemax, attend, attend_edges, bags
+from saccade.attention import (
+    Chain,
+    ChainMean,
+    Entmax,
+    Entmax15,
+    Normalizer,
+    Rows,
+    Segments,
+    Sparsemax,
+    attend,
+    attend_edges,
+    bags,
+)
 from saccade.attention.groups import Group
 from saccade.errors import SaccadeError, UnknownName
 
@@ -61,6 +73,22 @@ def test_segments_of_one_size_are_rows() -> None:
     for normalizer in (Sparsemax(), Entmax15(), Entmax(1.25)):
         flat = normalizer(scores.flatten()[order], Segments(target, 5))
         torch.testing.assert_close(flat, normalizer(scores, Rows()).flatten()[order])
+
+
+def test_the_mean_over_a_chain_is_its_chances_divided_by_their_sum() -> None:
+    scores = torch.randn(4, 9)
+    scores[0, 3:] = scores[3] = -torch.inf
+    transitions = torch.randn(2, 2)
+    chances, found = Chain(transitions)(scores, Rows()), ChainMean(transitions)(scores, Rows())
+    torch.testing.assert_close(found[:3], chances[:3] / chances[:3].sum(-1, keepdim=True))
+    assert (found[3] == 0).all()
+
+
+@pytest.mark.parametrize("low", [20.0, 200.0])
+def test_of_unlikely_keys_the_mean_over_a_chain_without_transitions_is_softmax(low: float) -> None:
+    scores = torch.randn(4, 9)
+    found = ChainMean(torch.zeros(2, 2))(scores - low, Rows())
+    torch.testing.assert_close(found, scores.softmax(-1), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("group", [Rows(), Segments(torch.tensor([0, 0, 0, 1, 1, 1]), 2)], ids=["rows", "edges"])

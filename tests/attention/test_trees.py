@@ -24,7 +24,7 @@ def _reaches(word: int, heads: tuple[int, ...]) -> bool:
     return heads[word] == word
 
 
-@pytest.mark.parametrize("count", range(1, 6))
+@pytest.mark.parametrize("count", range(1, 7))
 def test_marginals_are_those_of_all_trees(count: int) -> None:
     torch.manual_seed(count)
     scores = (2 * torch.randn(count, count, dtype=torch.float64)).requires_grad_()

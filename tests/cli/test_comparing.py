@@ -11,9 +11,10 @@ import pytest
 import sacrebleu
 
 from saccade.cli import comparing
+from saccade.errors import UsageError
 from saccade.evaluation.metrics import METRICS
-from saccade.evaluation.significance import BOOTSTRAP, MCNEMAR, mcnemar
-from saccade.evaluation.text_scores import paired_bootstrap
+from saccade.evaluation.significance import BOOTSTRAP, MCNEMAR, compare_values, mcnemar
+from saccade.evaluation.text_scores import paired_bootstrap, text_metric
 from saccade.exchange.opening import load as load_run
 from saccade.training.progress import Quiet
 from saccade.training.settings import Settings
@@ -63,7 +64,7 @@ def test_texts_are_compared(metric: str, place: Path, capsys: pytest.CaptureFixt
     assert told["runs"]["one"]["score"] > told["runs"]["other"]["score"]
     if metric != "exact_match":
         assert told["test"] == BOOTSTRAP
-        assert told["runs"] == paired_bootstrap(texts, references, "13a", 50, metric)
+        assert told["runs"] == paired_bootstrap(texts, [[one] for one in references], text_metric(metric, "13a"), 50)
     else:
         assert told["test"] == MCNEMAR
     shown = here(f"compare one other --samples 50 --beam 2 --metric {metric}", capsys).out
@@ -97,8 +98,23 @@ OWN = {
     "numbers": ("mae", BOOTSTRAP),
     "expansion": ("mrr", BOOTSTRAP),
     "windows": ("loss", BOOTSTRAP),
+    "hidden": ("loss", BOOTSTRAP),
+    "answers": ("answer_f1", MCNEMAR),  # each of these is found, or nothing of it
+    "tags": ("accuracy", BOOTSTRAP),
+    "captions": ("cider", BOOTSTRAP),
+    "stories": ("accuracy", MCNEMAR),
+    "facts": ("accuracy", MCNEMAR),
+    "bits": ("bits_per_sequence", BOOTSTRAP),
 }
-FURTHER = {"sentences": "macro_f1", "numbers": "exact_match", "expansion": "recall_100", "windows": "perplexity"}
+FURTHER = {
+    "sentences": "macro_f1",
+    "numbers": "exact_match",
+    "expansion": "recall_100",
+    "windows": "perplexity",
+    "hidden": "perplexity",
+    "captions": "bleu_1",
+    "bits": "bit_error",
+}
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +191,20 @@ def test_what_means_nothing_is_refused(
     answer = here(f"compare {one} {two} --split valid {words}", capsys)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert told in answer.err
+
+
+@pytest.mark.usefixtures("put_back")
+def test_losses_of_other_hidden_tokens_are_refused(pairs: Pairs) -> None:
+    one, other = (load_run(path) for path in pairs("hidden"))
+    other.task.writer.config = replace(other.task.writer.config, masked_share=0.5)
+    with pytest.raises(UsageError, match="the same tokens and lengths that a loss is counted in, got one and other"):
+        comparing._require_alike({"one": one, "other": other})
+
+
+def test_a_test_of_one_example_shows_no_difference() -> None:
+    values: Any = {"one": np.array([0.5]), "other": np.array([0.7])}
+    _, rows = compare_values(values, 20)
+    assert (rows["other"]["difference"], rows["other"]["p"]) == (pytest.approx(0.2), 1.0)
 
 
 def test_a_comparison_is_printed_as_it_is() -> None:

@@ -15,6 +15,7 @@ from saccade.evaluation.text_scores import (
     edits,
     paired_bootstrap,
     signatures,
+    text_metric,
     translation_scores,
 )
 
@@ -106,7 +107,7 @@ def test_intervals_and_chances_are_those_of_resampled_texts(tokenize: Tokenize, 
     size of a difference strays from its mean by more than the difference itself."""
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     samples, first = 80, [text.replace("men", "boys").replace("blue", "red") for text in HYPOTHESES]
-    found = paired_bootstrap({"first": first, "second": HYPOTHESES}, REFERENCES, tokenize, samples)
+    found = paired_bootstrap({"first": first, "second": HYPOTHESES}, EACH, text_metric("bleu", tokenize), samples)
     assert os.environ["SACREBLEU_SEED"] == "7"
     assert list(found) == ["first", "second"]
     scores = {name: resampled(texts, tokenize, samples) for name, texts in (("first", first), ("second", HYPOTHESES))}
@@ -125,10 +126,10 @@ def test_intervals_and_chances_are_those_of_resampled_texts(tokenize: Tokenize, 
 def test_no_difference_at_all_is_certainly_chance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
     texts = dict.fromkeys(("one", "two"), HYPOTHESES)
-    found = paired_bootstrap(texts, REFERENCES, "13a", 40)
+    found = paired_bootstrap(texts, EACH, text_metric("bleu", "13a"), 40)
     assert found["two"]["p"] == 1.0
     assert {**found["one"], "difference": 0.0, "p": 1.0} == found["two"]
-    assert found == paired_bootstrap(texts, REFERENCES, "13a", 40)
+    assert found == paired_bootstrap(texts, EACH, text_metric("bleu", "13a"), 40)
     assert "SACREBLEU_SEED" not in os.environ
 
 

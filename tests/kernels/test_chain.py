@@ -93,7 +93,7 @@ def test_long_chains_of_any_loudness_are_safe_in_float32(loud: float) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("count", [9, 40])
+@pytest.mark.parametrize("count", [9, 40, 200])
 def test_it_is_what_torch_struct_computes(count: int) -> None:
     import torch_struct
 

@@ -77,16 +77,16 @@ def test_exemptions_are_listed_used_and_few() -> None:
 
 # The share of combinations that each law holds for, of the two scores above: half of them reads positions.
 HELD: dict[str, float] = {
-    "rows_are_distributions": 0.78,
+    "rows_are_distributions": 0.8,
     "closed_pairs_weigh_nothing": 1.0,
     "masked_is_masked": 1.0,
     "fused_is_explicit": 1.0,
     "edges_are_a_rectangle": 0.93,
     "chunked_is_whole": 1.0,
-    "order_of_keys_is_nothing": 0.3,
-    "self_attention_is_equivariant": 0.3,
+    "order_of_keys_is_nothing": 0.27,
+    "self_attention_is_equivariant": 0.27,
     "the_future_is_closed": 1.0,
-    "a_sample_is_alone": 0.71,
+    "a_sample_is_alone": 0.73,
     "padding_is_nothing": 0.23,
     "looking_changes_nothing": 1.0,
     "gradient_is_the_derivative": 0.3,

@@ -99,6 +99,19 @@ def test_its_steps_in_sequence_are_its_training_loss(cell: str, normalize: str) 
         assert float(stepped_loss(one, batch())) == pytest.approx(float(one(batch()).loss), abs=1e-4)
 
 
+@pytest.mark.parametrize("normalize", ["softmax", "chain", "chain_mean"])
+def test_the_decoder_may_be_given_embeddings_alone(normalize: str) -> None:
+    one = made(values="embeddings", normalize=normalize)
+    given = batch().input
+    torch.testing.assert_close(one.read(given).annotations.values, one.source_embedding(given.tokens))
+    with torch.no_grad():
+        assert float(stepped_loss(one, batch())) == pytest.approx(float(one(batch()).loss), abs=1e-4)
+    one.double()
+    ours, theirs = one(batch()).loss, stepped_loss(one, batch())
+    torch.testing.assert_close(ours, theirs.to(ours.dtype), atol=1e-9, rtol=1e-9)
+    close(gradients(one, ours), gradients(one, theirs), 1e-9)
+
+
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_copy_is_learned(cell: str) -> None:
     torch.manual_seed(0)

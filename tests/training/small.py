@@ -128,7 +128,7 @@ def captions(folder: Path) -> Settings:
     sizes = [f"model.{word}" for word in ("channels=4", "num_stages=2", "embedding_size=5", "hidden_size=6")]
     return resolve(
         {"system": "show_attend_tell"},
-        [f"data.train={folder / 'photos'}", "data.size=10", "train.batch_size=5", *sizes, *WORDS],
+        [f"data.train={folder / 'photos'}", "data.size=10", "train.batch_size=5", "search.max_length=8", *sizes, *WORDS],
     )
 
 
@@ -194,6 +194,28 @@ def answers(folder: Path) -> Settings:
     return _pieces(folder, "roberta", "span", "my.csv", f"question,context,answer\n{rows}")
 
 
+def stories(folder: Path) -> Settings:
+    """Stories with questions, some of whose time is skipped by chance."""
+    told = "".join(f"Bo is in hall{n}.\nAda is in room{n % 3}.\nWhere is Ada?\troom{n % 3}\n\n" for n in range(30))
+    (folder / "my.txt").write_text(told)
+    words = [f"data.train={folder / 'my.txt'}", "train.batch_size=5", "model.embedding_size=6", "model.num_hops=2"]
+    return resolve({"system": "memory_network"}, [*words, *WORDS])
+
+
+def facts(folder: Path) -> Settings:
+    """Facts, and questions about them."""
+    (folder / "facts.csv").write_text("subject,relation,object\n" + "".join(f"hill{n},year,{n % 7}\n" for n in range(30)))
+    (folder / "my.csv").write_text("question,answer\n" + "".join(f"when was hill{n} made?,{n % 7}\n" for n in range(30)))
+    words = [f"data.facts={folder / 'facts.csv'}", f"data.train={folder / 'my.csv'}", "train.batch_size=5"]
+    return resolve({"system": "key_value_memory"}, [*words, "model.embedding_size=6", *WORDS])
+
+
+def bits(folder: Path) -> Settings:
+    """Bits to copy."""
+    sizes = ["data.train_size=40", "data.valid_size=12", "data.test_size=2", "model.memory_rows=8", "model.hidden_size=6"]
+    return resolve({"system": "neural_turing_machine"}, ["data.name=memory_tasks", *sizes, "train.batch_size=5", *WORDS])
+
+
 KINDS: dict[str, Callable[[Path], Settings]] = {
     made.__name__: made
     for made in (
@@ -219,5 +241,8 @@ KINDS: dict[str, Callable[[Path], Settings]] = {
         permuted,
         tags,
         answers,
+        stories,
+        facts,
+        bits,
     )
 }

@@ -13,6 +13,7 @@ from saccade.attention.masks import MASKS, Causal, Mask, allow, causal, fixed, l
 from saccade.attention.normalizers import (
     NORMALIZERS,
     Chain,
+    ChainMean,
     Entmax,
     Entmax15,
     Hard,
@@ -56,6 +57,7 @@ __all__ = [
     "Boxcar",
     "Causal",
     "Chain",
+    "ChainMean",
     "Concat",
     "Constant",
     "Cosine",

@@ -114,14 +114,29 @@ class Chain(Normalizer):
 
     distribution = False
     ordered = True
+    # From no and yes to both, until others are learned: what is chosen or left out tends to be so together.
+    FIRST: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((1.0, 0.0), (0.0, 1.0))
 
     def __init__(self, transitions: Float[Tensor, "2 2"] | None = None) -> None:
         super().__init__()
-        # What is chosen or left out tends to be so together, until other transitions are learned.
-        self.transitions = nn.Parameter(torch.eye(2) if transitions is None else transitions.detach().clone())
+        self.transitions = nn.Parameter(torch.tensor(self.FIRST) if transitions is None else transitions.detach().clone())
 
     def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
         return group.chain(scores, self.transitions)
+
+
+class ChainMean(Chain):
+    """Those chances divided by their sum, a mean over what is chosen, as in the translations of Kim et al. (2017)."""
+
+    distribution = True
+    # Few are chosen, so that weights are nearly those of softmax, until others are learned.
+    FIRST = ((2.0, 0.0), (0.0, 0.0))
+
+    def forward(self, scores: Tensor, group: Group, noise: Tensor | None = None) -> Tensor:
+        # In float32 the chances of low scores are 0, and their mean would be lost.
+        chances = super().forward(scores.double(), group, noise)
+        total = group.total(chances)
+        return (chances / torch.where(total > 0, total, 1)).to(scores.dtype)
 
 
 class Hard(Normalizer):
@@ -167,6 +182,7 @@ NORMALIZERS: dict[str, type[Normalizer]] = {
     "entmax15": Entmax15,
     "entmax": Entmax,
     "chain": Chain,
+    "chain_mean": ChainMean,
     "hard": Hard,
     "straight_through": StraightThrough,
 }

@@ -13,18 +13,19 @@ from saccade import config
 from saccade.cli import by_length, verbs
 from saccade.data.examples import PARTS, Example
 from saccade.errors import UsageError
+from saccade.evaluation.caption_scores import NAMES
 from saccade.evaluation.metrics import METRICS, Metric
-from saccade.evaluation.significance import BOOTSTRAP, Row, compare_values, paired_rows
-from saccade.evaluation.text_scores import paired_bootstrap
+from saccade.evaluation.significance import BOOTSTRAP, Row, compare_values, mean_of, paired_rows
 from saccade.trained import TrainedModel
 from saccade.writers.writer import Prediction
 
 SHOWN = 5  # examples that are shown side by side
 LEVEL = 0.05  # of p, below which a difference is called one
-TEXTS = ("bleu", "chrf")
-KINDS = ("kind of output", "kind of input", "labels", "tokens and writer.context_length", "graph")  # see `_kind`
+KINDS = ("kind of output", "kind of input", "labels", "tokens and lengths that a loss is counted in", "graph")  # see `_kind`
 LIKELIHOOD = ("loss", "perplexity")  # of language models alone, which predict nothing to be scored
-COMPARED = ("exact_match", "accuracy", *TEXTS, "mrr", "recall_10", "recall_100", "macro_f1", "auc", "mae")
+TEXTS = ("bleu", "chrf", "cer", *NAMES)
+SHARES = ("exact_match", "accuracy", "vqa_accuracy", "macro_f1", "auc", "answer_f1", "span_f1")
+COMPARED = (*SHARES, *TEXTS, "mrr", "recall_10", "recall_100", "mae", "bits_per_sequence", "bit_error")
 Told = tuple[str, dict[str, Row]]  # the test, and a row for each run
 
 
@@ -92,10 +93,18 @@ def _require_alike(models: Mapping[str, TrainedModel]) -> None:
 
 def _kind(model: TrainedModel) -> tuple[Any, ...]:
     task = model.task
-    counted = (task.writer.tokenizer.text(), task.writer.config.context_length) if task.writer.CONTINUES else None
     kept = task.reader.kept()
     graph = None if kept is None else kept.fingerprint()
-    return type(task.writer), task.reader.INPUT, getattr(task.writer, "names", None), counted, graph
+    return type(task.writer), task.reader.INPUT, getattr(task.writer, "names", None), _counted(task), graph
+
+
+def _counted(task: Any) -> tuple[Any, ...] | None:
+    """What the loss of a language model is a mean over."""
+    if task.writer.PREDICTED:
+        return None
+    if task.writer.CONTINUES:
+        return task.writer.tokenizer.text(), task.writer.config.context_length
+    return task.reader.tokenizer.text(), task.reader.config.max_length, task.writer.config
 
 
 def metric_of(model: TrainedModel, name: str | None) -> Metric:
@@ -121,32 +130,33 @@ def tested(
     writer = next(iter(models.values())).task.writer
     if metric.name in LIKELIHOOD:
         return _likelihood(models, metric, examples, samples)
-    if metric.name in TEXTS:
-        texts = {run: [one.text for one in own] for run, own in found.items()}
-        references = [one.target for one in examples]
-        return BOOTSTRAP, paired_bootstrap(texts, references, writer.config.bleu_tokenize, samples, metric.name)
+    if (rows := writer.bootstrap(metric.name, examples, found, samples)) is not None:
+        return BOOTSTRAP, rows
     values = {run: models[run].task.writer.outcomes(metric.name, examples, own) for run, own in found.items()}
     if all(own is not None for own in values.values()):
-        return compare_values(values, samples)
+        if metric.unit == "%":
+            return compare_values(values, samples)
+        return BOOTSTRAP, paired_rows({run: mean_of(own) for run, own in values.items()}, len(examples), samples)
     scores = {run: models[run].task.writer.whole(metric.name, examples, own) for run, own in found.items()}
     return BOOTSTRAP, paired_rows(scores, len(examples), samples)
 
 
 def _likelihood(models: Mapping[str, TrainedModel], metric: Metric, examples: Sequence[Example], samples: int) -> Told:
-    """Loss per token of a running text, whose windows are drawn."""
-    values, counts = {}, np.zeros(0)
+    """Loss per token of a running text, whose windows are drawn; perplexity is that of its tokens alone."""
+    values, words, counts = {}, {}, np.zeros(0)
     for run, model in models.items():
         corpus = model.task.corpus(examples)
         pairs = [model.task.loss(model.module, corpus, [i]) for i in range(len(corpus.lengths))]
         counts = np.array([count for _, count, _ in pairs], np.float64)
+        words[run] = np.array([sums.get("masked_loss", total) for total, _, sums in pairs])
         values[run] = np.array([total / count for total, count, _ in pairs])
     if metric.name == "loss":
         return compare_values(values, samples, counts)
 
     def perplexity(own: Any) -> Any:
-        return lambda indices: math.exp((own * counts)[indices].sum() / counts[indices].sum())
+        return lambda indices: math.exp(own[indices].sum() / counts[indices].sum())
 
-    return BOOTSTRAP, paired_rows({run: perplexity(own) for run, own in values.items()}, len(counts), samples)
+    return BOOTSTRAP, paired_rows({run: perplexity(own) for run, own in words.items()}, len(counts), samples)
 
 
 def judged(split: str, name: str) -> str:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from saccade.evaluation.text_scores import streams
 
@@ -21,7 +22,8 @@ ORDERS = (1, 2, 3, 4)  # lengths of n-grams
 SIGMA = 6.0  # of CIDEr-D's penalty for another length
 BETA = 1.2  # how much more recall counts than precision in ROUGE-L, as for COCO
 WIDEST = 2000  # alignments that are followed; there are more only of texts that repeat a word over and over
-NAMES = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_l", "cider", "meteor_exact")
+BLEUS = {f"bleu_{order}": order for order in ORDERS}
+NAMES = (*BLEUS, "rouge_l", "cider", "meteor_exact")
 
 Words = Sequence[str]
 References = Sequence[Sequence[str]]  # of each caption those that count as right
@@ -29,12 +31,24 @@ References = Sequence[Sequence[str]]  # of each caption those that count as righ
 
 def caption_scores(captions: Sequence[str], references: References) -> dict[str, float]:
     """All of them, from 0 to 100; CIDEr-D from 0 to 1,000, which published tables show so, or divided by 100."""
+    joined = streams(plain(references))
+    bleu = {name: float(bleu_metric(name).corpus_score(*plain([captions]), joined).score) for name in BLEUS}
+    return {**bleu, **{name: float(np.mean(values)) for name, values in each_caption(captions, references).items()}}
+
+
+def each_caption(captions: Sequence[str], references: References) -> dict[str, NDArray[np.float64]]:
+    """The scores whose mean is that of all captions, of each one."""
     written = [words(text) for text in captions]
     known = [[words(text) for text in own] for own in references]
     rouge = [rouge_l(one, own) for one, own in zip(written, known, strict=True)]
     meteor = [meteor_exact(one, own) for one, own in zip(written, known, strict=True)]
-    means = {"rouge_l": rouge, "cider": cider_d(written, known), "meteor_exact": meteor}
-    return {**_bleu(written, known), **{name: 100 * float(np.mean(values)) for name, values in means.items()}}
+    scores = {"rouge_l": rouge, "cider": cider_d(written, known), "meteor_exact": meteor}
+    return {name: 100 * np.array(values, np.float64) for name, values in scores.items()}
+
+
+def plain(texts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Texts as they are compared."""
+    return [[" ".join(words(one)) for one in own] for own in texts]
 
 
 def words(text: str) -> list[str]:
@@ -44,26 +58,21 @@ def words(text: str) -> list[str]:
 
 def signatures() -> dict[str, str]:
     """How scores that can be computed in more than one way are computed."""
-    plain = "lower case, words without punctuation"
-    _metric(4).corpus_score(["a"], [["a"]])  # a signature is known only then
+    spelling = "lower case, words without punctuation"
+    bleu_metric("bleu_4").corpus_score(["a"], [["a"]])  # a signature is known only then
     return {
-        "bleu_4": f"{plain}, all references, {str(_metric(4).get_signature()).partition('|')[2]}",
-        "cider": f"{plain}, sigma 6, n-grams up to 4, without stems",
-        "meteor_exact": f"{plain}, equal words alone, mean of captions",
+        "bleu_4": f"{spelling}, all references, {str(bleu_metric('bleu_4').get_signature()).partition('|')[2]}",
+        "cider": f"{spelling}, sigma 6, n-grams up to 4, without stems",
+        "meteor_exact": f"{spelling}, equal words alone, mean of captions",
     }
 
 
 @cache
-def _metric(order: int) -> Any:
+def bleu_metric(name: str) -> Any:
+    """BLEU-1 to 4 as sacreBLEU's object, for texts that are `plain`."""
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(tokenize="none", force=True, max_ngram_order=order, smooth_method="none")
-
-
-def _bleu(written: Sequence[Words], known: Sequence[Sequence[Words]]) -> dict[str, float]:
-    texts = [" ".join(one) for one in written]
-    joined = streams([[" ".join(one) for one in own] for own in known])
-    return {f"bleu_{order}": float(_metric(order).corpus_score(texts, joined).score) for order in ORDERS}
+    return BLEU(tokenize="none", force=True, max_ngram_order=BLEUS[name], smooth_method="none")
 
 
 def rouge_l(caption: Words, references: Sequence[Words]) -> float:

@@ -51,7 +51,9 @@ def paired_rows(scores: Mapping[str, Score], count: int, samples: int) -> dict[s
             first = whole, drawn
             rows[name] = {**row, "difference": None, "p": None}
         else:
-            rows[name] = {**row, "difference": whole - first[0], "p": _chance(whole - first[0], drawn - first[1])}
+            # Samples of one example are all alike: they do not tell how much a difference varies.
+            p = _chance(whole - first[0], drawn - first[1]) if count > 1 else 1.0
+            rows[name] = {**row, "difference": whole - first[0], "p": p}
     return rows
 
 

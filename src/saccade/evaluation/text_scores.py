@@ -65,25 +65,26 @@ def signatures(tokenize: Tokenize, references: int = 1) -> dict[str, str]:
     return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
 
+def text_metric(name: str, tokenize: Tokenize) -> Any:
+    """BLEU or chrF as sacreBLEU's object."""
+    return _metrics(tokenize)[name]
+
+
 def paired_bootstrap(
-    texts: Mapping[str, Sequence[str]],
-    references: Sequence[str],
-    tokenize: Tokenize,
-    samples: int = 1000,
-    name: str = "bleu",
+    texts: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]], metric: Any, samples: int = 1000
 ) -> dict[str, dict[str, float | None]]:
-    """BLEU, or chrF, of each system; its mean and half its 95 % interval over resampled tests; its difference to the first,
-    and p, how likely so large a one is by chance (Koehn 2004), as sacreBLEU computes it. Always the same samples.
+    """A metric of sacreBLEU's for each system; its mean and half its 95 % interval over resampled tests; its difference to
+    the first, and p, how likely so large a one is by chance (Koehn 2004), as sacreBLEU computes it. Always the same samples.
 
     Of no difference at all p is 1: sacreBLEU asks for samples that differ by more than that, and finds none."""
     from sacrebleu.significance import PairedTest
 
     systems: Any = [(name, list(outputs)) for name, outputs in texts.items()]
-    metrics: Any = {name: _metrics(tokenize)[name]}
+    metrics: Any = {"score": metric}
     before = os.environ.get("SACREBLEU_SEED")
     os.environ["SACREBLEU_SEED"] = "12345"
     try:
-        test = PairedTest(systems, metrics, references=[list(references)], test_type="bs", n_samples=samples)
+        test = PairedTest(systems, metrics, references=streams(references), test_type="bs", n_samples=samples)
         _, results = test()
     finally:
         if before is None:

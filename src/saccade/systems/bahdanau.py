@@ -41,6 +41,8 @@ class Config(AttentiveConfig):
     "Number of encoder layers."
     directions: Literal[1, 2] = 2
     "1: the reader goes forward only. 2: also backward."
+    values: Literal["states", "embeddings"] = "states"
+    "What is summed where the decoder attends: the encoder's states, or embeddings alone, which hold no other place."
     score: str = "additive"
     "How a state and a place of the source are compared: any name of the catalog of scores."
 
@@ -59,14 +61,15 @@ class Model(System):
     def __init__(self, config: Config, source: Vocabulary, target: Vocabulary) -> None:
         super().__init__()
         self.config = config
-        width, hidden, seen = config.embedding_size, config.hidden_size, config.directions * config.hidden_size
+        width, hidden, read = config.embedding_size, config.hidden_size, config.directions * config.hidden_size
+        seen = read if config.values == "states" else width
         self.source_embedding = nn.Embedding(source.size, width, source.pad)
         self.target_embedding = nn.Embedding(target.size, width, target.pad)
         self.reader = RecurrentReader(
             width, hidden, cell=config.cell, layers=config.num_layers, directions=config.directions, dropout=config.dropout
         )
-        score = make_score(config.score, query_width=hidden, key_width=seen, keys=config.max_positions)
-        query_map = query_map_for(score, hidden, seen)
+        score = make_score(config.score, query_width=hidden, key_width=read, keys=config.max_positions)
+        query_map = query_map_for(score, hidden, read)
         self.start_map = nn.Linear(hidden, cell_named(config.cell).parts * hidden)
         self.readout = nn.Linear(hidden + seen + width, 2 * config.readout_size) if config.readout_size else None
         self.output = nn.Linear(config.readout_size or hidden, target.size)
@@ -80,9 +83,10 @@ class Model(System):
         """Annotations h_j of every place (eq. 7), and the first state from the reader's last word (A.2.2)."""
         words = self.dropout(self.source_embedding(input.tokens.t()))
         states, ends = self.reader(words, live(input.lengths, input.tokens.shape[1]).t())
-        values = states.transpose(0, 1).contiguous()
+        keys = states.transpose(0, 1).contiguous()
+        values = keys if self.config.values == "states" else words.transpose(0, 1).contiguous()
         start = torch.tanh(self.start_map(ends[-1]))
-        return Memory(Annotations(self.decoder.score.prepare(values), values, input.lengths), start)
+        return Memory(Annotations(self.decoder.score.prepare(keys), values, input.lengths), start)
 
     def forward(self, batch: Batch) -> Output:
         """Sum over the target's tokens of −log p(token | those before it, source)."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from saccade.data.examples import Example, Splits
 from saccade.data.tensors import Batch, BitsTarget
 from saccade.errors import DataError
+from saccade.evaluation.significance import Score, mean_of
 from saccade.readers.bits import BLANK
 from saccade.readers.reader import Reader
 from saccade.view.trace import Axis
@@ -103,22 +104,25 @@ class Writer(writer.Writer):
     def score(
         self, examples: Sequence[Example], predictions: Sequence[Prediction], loss: Loss
     ) -> dict[str, dict[str, float]]:
-        measured = {name: self.outcomes(name, examples, predictions) for name in self.metrics(self.config)}
+        means = {name: self._mean(name, examples, predictions) for name in self.metrics(self.config)}
+        groups = parts_of([example.group for example in examples])
+        return {
+            group: {"examples": len(own)} | {name: mean(own) for name, mean in means.items()}
+            for group, own in groups.items()
+        }
+
+    def _mean(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score:
+        """A metric of some examples; wrong bits are counted among all bits, not among those of each answer."""
         sizes = np.array([len(example.target.split()) for example in examples], np.float64)
-        weights = {"bit_error": sizes}  # the share of all bits, not of each answer's
-        scores = {}
-        for group, own in parts_of([example.group for example in examples]).items():
-            means = {
-                name: float(np.average(values[own], weights=weights.get(name, np.ones(len(examples)))[own]))
-                for name, values in measured.items()
-                if values is not None
-            }
-            scores[group] = {"examples": len(own), **means}
-        return scores
+        return mean_of(self._each(name, examples, predictions), sizes if name == "bit_error" else None)
 
     def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
-        if name not in self.metrics(self.config):
-            return None
+        return None if name == "bit_error" else self._each(name, examples, predictions)
+
+    def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
+        return self._mean(name, examples, predictions)
+
+    def _each(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats:
         pairs = [(_bits(one.target, self.bits), _known(other)) for one, other in zip(examples, predictions, strict=True)]
         if name == "bits_per_sequence":
             return np.array([_cost(bits, chances) for bits, chances in pairs])
@@ -126,9 +130,8 @@ class Writer(writer.Writer):
         return np.array([one.mean() if name == "bit_error" else not one.any() for one in wrong], np.float64)
 
     def brief(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
-        wrong = self.outcomes("bit_error", examples, predictions)
-        assert wrong is not None
-        return {"examples": len(examples), "bit_error": float(wrong.mean())}
+        error = self._mean("bit_error", examples, predictions)(np.arange(len(examples)))
+        return {"examples": len(examples), "bit_error": error}
 
     def axes(self, prediction: Prediction) -> Mapping[str, Axis]:
         return {"output": Axis("vectors", prediction.tokens)}

@@ -1,6 +1,6 @@
 """Captions of pictures: texts of which several may be right, one a line; the first is learned, and each counts in scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,10 +13,11 @@ from saccade.data.stored.text_parts import TextParts
 from saccade.data.stored.token_rows import rows_of
 from saccade.evaluation import caption_scores
 from saccade.evaluation.pointing import pointed
-from saccade.evaluation.text_scores import signatures, translation_scores
+from saccade.evaluation.significance import Row
+from saccade.evaluation.text_scores import paired_bootstrap, signatures, translation_scores
 from saccade.readers.text import places
 from saccade.writers import text
-from saccade.writers.writer import Loss, Prediction, parts_of
+from saccade.writers.writer import Floats, Loss, Prediction, parts_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +78,24 @@ class Writer(text.Writer):
             return list(range(len(prediction.tokens)))
         written = ("".join(prediction.tokens[: place + 1]) for place in range(len(prediction.tokens)))
         return [len(so_far.split()) - 1 for so_far in written]
+
+    def _references(self, examples: Sequence[Example]) -> list[list[str]]:
+        return [references_of(one) for one in examples]
+
+    def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
+        if name not in caption_scores.NAMES or name in caption_scores.BLEUS:
+            return super().outcomes(name, examples, predictions)
+        texts = [one.text for one in predictions]
+        return caption_scores.each_caption(texts, self._references(examples))[name]
+
+    def bootstrap(
+        self, name: str, examples: Sequence[Example], found: Mapping[str, Sequence[Prediction]], samples: int
+    ) -> dict[str, Row] | None:
+        if name not in caption_scores.BLEUS:
+            return super().bootstrap(name, examples, found, samples)
+        (*texts,) = caption_scores.plain([[one.text for one in own] for own in found.values()])
+        references = caption_scores.plain(self._references(examples))
+        return paired_bootstrap(dict(zip(found, texts, strict=True)), references, caption_scores.bleu_metric(name), samples)
 
     def _match(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[bool]:
         every = [references_of(example) for example in examples]

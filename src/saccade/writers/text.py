@@ -18,7 +18,17 @@ from saccade.data.stored.token_rows import rows_of
 from saccade.data.tensors import Batch, TextTarget, filled
 from saccade.data.tokenizers import Tokenizer
 from saccade.errors import DataError, UnknownName, UsageError
-from saccade.evaluation.text_scores import Tokenize, character_error_rate, perplexity, signatures, translation_scores
+from saccade.evaluation.significance import Row, Score
+from saccade.evaluation.text_scores import (
+    Tokenize,
+    character_error_rate,
+    edits,
+    paired_bootstrap,
+    perplexity,
+    signatures,
+    text_metric,
+    translation_scores,
+)
 from saccade.readers.text import places
 from saccade.search import Hypothesis, forced, search, stream
 from saccade.view.trace import Axis, Look
@@ -298,6 +308,31 @@ class Writer(writer.Writer):
     def outcomes(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Floats | None:
         return np.array(self._match(examples, predictions), np.float64) if name == "exact_match" else None
 
+    def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
+        if name != "cer":
+            return None
+        references = self._prepared(targets_of(examples))
+        wrong = np.array([edits(one.text, known) for one, known in zip(predictions, references, strict=True)])
+        sizes = np.array([len(known) for known in references])
+        return lambda indices: float(wrong[indices].sum() / max(1, sizes[indices].sum()))
+
+    def bootstrap(
+        self, name: str, examples: Sequence[Example], found: Mapping[str, Sequence[Prediction]], samples: int
+    ) -> dict[str, Row] | None:
+        if name not in OVERLAPS["bleu"]:
+            return None
+        texts = {run: [one.text for one in own] for run, own in found.items()}
+        metric = text_metric(name, self.config.bleu_tokenize)
+        return paired_bootstrap(texts, self._references(examples), metric, samples)
+
+    def _references(self, examples: Sequence[Example]) -> list[list[str]]:
+        """Of each example the texts that count as right."""
+        return [[one.target] for one in examples]
+
+    def _prepared(self, references: Sequence[str]) -> list[str]:
+        lower = getattr(self.tokenizer, "lower", False)
+        return [tokenizers.prepared(text, lower) for text in references]
+
     def _match(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[bool]:
         """Whether each text is what the target's tokens spell: words may be spaced and cased otherwise than they were."""
         rows, unknown = tokenizers.encoded(self.tokenizer, targets_of(examples)), self.vocabulary.unknown
@@ -311,8 +346,7 @@ class Writer(writer.Writer):
 
     def _overlap(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         if self.config.metric == "cer":
-            lower = getattr(self.tokenizer, "lower", False)
-            return {"cer": character_error_rate(texts, [tokenizers.prepared(text, lower) for text in references])}
+            return {"cer": character_error_rate(texts, self._prepared(references))}
         every = [[one] for one in references]
         return translation_scores(texts, every, self.config.bleu_tokenize) if self.config.metric == "bleu" else {}
 

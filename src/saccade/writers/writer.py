@@ -15,7 +15,7 @@ from saccade.data.examples import Example, Splits, pieces_of
 from saccade.data.tensors import Batch
 from saccade.errors import UsageError
 from saccade.evaluation.metrics import Metric, metric, ranked
-from saccade.evaluation.significance import Score
+from saccade.evaluation.significance import Row, Score
 from saccade.readers.reader import Column, Reader, Side
 from saccade.search import Config as SearchConfig
 from saccade.view.output.display_text import percent
@@ -167,6 +167,12 @@ class Writer(Side):
 
     def whole(self, name: str, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Score | None:
         """A metric of which only several examples together have a score; None where it is none to compare runs by."""
+        return None
+
+    def bootstrap(
+        self, name: str, examples: Sequence[Example], found: Mapping[str, Sequence[Prediction]], samples: int
+    ) -> dict[str, Row] | None:
+        """Of a metric that is resampled in a way of its own, the rows of several runs; None for all others."""
         return None
 
     def choose_by(self) -> Sequence[str]:

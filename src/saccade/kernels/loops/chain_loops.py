@@ -40,7 +40,7 @@ def _forward_rows(task, odds, begins, powers, before, after, marginals):
             if own > 0:
                 told = _heard(message, no_no, yes_no, no_yes, yes_yes) if linked else 1.0
                 both = before[row, k] * told
-                marginals[row, k] = 1.0 - 1.0 / (1.0 + both) if both < 1.0 else 1.0 / (1.0 + 1.0 / both)
+                marginals[row, k] = both / (1.0 + both) if both < 1.0 else 1.0 / (1.0 + 1.0 / both)
                 message, linked = own * told, True
             else:
                 marginals[row, k] = 0.0
