@@ -9,7 +9,7 @@ from torch import Tensor
 
 from saccade.data.tensors import Batch, LabelTarget, PictureInput
 from saccade.errors import UsageError
-from saccade.systems.ram import Config, LstmCore, Model, Path, RectifiedCore, from_pixels
+from saccade.systems.ram import Config, LstmCore, Model, Path, RectifiedCore, from_pixels, of_others
 
 from .samples import close, gradients
 
@@ -34,13 +34,14 @@ def batch(count: int = 5) -> Batch:
 class Bandit:
     """Two arms, the left and the right half of a picture; only the right one pays. The policy's mean is its bias alone."""
 
-    def __init__(self, mean: float) -> None:
-        self.model = cast(Any, network(hidden_size=1, location_std=0.5).train())
+    def __init__(self, mean: float, **given: Any) -> None:
+        self.model = cast(Any, network(hidden_size=1, location_std=0.5, **given).train())
         self.mean = mean
         with torch.no_grad():
             self.model.location[-1].weight.zero_()
             self.model.location[-1].bias.fill_(math.atanh(mean))
-            self.model.baseline.weight.zero_()
+            if "baseline" not in given:
+                self.model.baseline.weight.zero_()
 
     def pay(self) -> float:
         """The expected reward: how likely the right arm is."""
@@ -58,12 +59,48 @@ class Bandit:
         location, log_probs = self.model.next_location(state, torch.arange(PULLS), state, 1)
         return log_probs, (location[:, 1] > 0).float()
 
-    def each(self, baseline: float) -> Tensor:
+    def each(self, baseline: float | Tensor) -> Tensor:
         """What each pull says of the gradient by the bias: its reward times (x − mean) / std², through tanh."""
         _, reward = self.pulled()
         torch.manual_seed(0)
         noise = torch.randn(PULLS, 2)[:, 1]
         return noise / 0.5 * (1 - self.mean**2) * (reward - baseline)
+
+
+@pytest.mark.parametrize("copies", [2, 5])
+def test_with_the_other_paths_as_a_baseline_reinforce_is_still_exact(copies: int) -> None:
+    """All outcomes of several pulls of two arms, each as likely as it is; ∇ log p of an arm by its logit is arm − chance."""
+    chance, pays = 0.3, torch.tensor([-1.6, -0.2])  # as the logarithm of a label's probability does
+    arms = torch.cartesian_prod(*[torch.tensor([0, 1])] * copies)
+    likely = torch.where(arms == 1, chance, 1 - chance).prod(1)
+    rewards = pays[arms].t().reshape(-1, 1)  # path by path, all outcomes of each
+    compared = (rewards - of_others(rewards, copies)).view(copies, -1)
+    estimates = ((arms.t() - chance) * compared).mean(0)
+    torch.testing.assert_close((likely * estimates).sum(), chance * (1 - chance) * (pays[1] - pays[0]))
+
+
+@pytest.mark.parametrize("mean", [-0.4, 0.3])
+def test_the_other_paths_of_a_bandit_keep_the_gradient_and_lower_its_variance(mean: float) -> None:
+    bandit = Bandit(mean, baseline="paths", num_samples=4)
+    log_probs, reward = bandit.pulled()
+    path = Path(torch.zeros(PULLS, 3), log_probs, torch.zeros(PULLS, 0))
+    bias = bandit.model.location[-1].bias
+    (gradient,) = torch.autograd.grad(bandit.model.policy_loss(path, reward, 4) / PULLS, bias)
+    each = bandit.each(of_others(reward[:, None], 4).squeeze(1))
+    error = float(each.std()) / math.sqrt(PULLS)
+    assert error < 0.02
+    assert abs(-gradient[1].item() - bandit.exact()) < 4 * error
+    assert each.var() < 0.8 * bandit.each(0.0).var()
+
+
+def test_rewards_are_for_the_right_label() -> None:
+    logits, labels = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 1.0]], requires_grad=True), torch.tensor([1, 2])
+    assert network().reward(logits, labels).tolist() == [1.0, 0.0]
+    expected = logits.detach().softmax(-1)[[0, 1], labels]
+    for reward, value in (("probability", expected), ("log_prob", expected.log())):
+        found = network(reward=reward).reward(logits, labels)
+        torch.testing.assert_close(found, value)
+        assert not found.requires_grad
 
 
 @pytest.mark.parametrize("mean", [-0.4, 0.0, 0.3])
@@ -190,7 +227,22 @@ def test_chance_is_drawn_anew_in_training() -> None:
     assert losses[0] != losses[1]
 
 
+def test_paths_begin_near_the_center_where_the_location_is_scaled() -> None:
+    pixels = torch.randn(50, 1, 12, 12)
+    assert 0 < paths(network(location_scale=0.01), pixels).abs().max() < 0.1 * paths(network(), pixels).abs().max()
+
+
+def test_pictures_are_shifted_in_training_only() -> None:
+    plain, shifting = network(policy="center"), network(policy="center", max_shift=3)
+    assert shifting.eval()(batch()).loss == plain.eval()(batch()).loss
+    torch.manual_seed(1)
+    losses = {shifting.train()(batch()).loss.item() for _ in range(2)} | {plain.train()(batch()).loss.item()}
+    assert len(losses) == 3
+
+
 def test_settings_that_cannot_be_are_refused() -> None:
+    with pytest.raises(UsageError, match="baseline=paths: expected num_samples of at least 2, got 1"):
+        network(baseline="paths")
     with pytest.raises(UsageError, match="num_glimpses: expected at least 2"):
         network(num_glimpses=1)
     with pytest.raises(UsageError, match="glimpse_size: expected at most 12 pixels, got 13"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -18,6 +18,7 @@ from saccade.config import Count, Portion, Positive, Rate
 from saccade.data.tensors import Batch, PictureInput
 from saccade.errors import UsageError
 from saccade.layers.linear import Linear
+from saccade.layers.picture_grid import shifted
 from saccade.layers.retina import Retina
 from saccade.systems.system import BatchLook, Labeler, Output, PlacesLook, Recorded, cosine
 
@@ -53,10 +54,18 @@ class Config:
     "Standard deviation of the sampled location; the image reaches from −1 to 1."
     num_samples: Positive = 1
     "Paths sampled for each training example (Monte Carlo); their losses are averaged."
+    location_scale: Rate = 1.0
+    "What the output of the location network is multiplied by before tanh; small: paths start at the center, move slowly."
+    reward: Literal["accuracy", "probability", "log_prob"] = "accuracy"
+    "What a path earns: 1 for the right label; its probability; or the logarithm of that (Ba et al. 2014)."
+    baseline: Literal["learned", "paths"] = "learned"
+    "What a reward is compared with: what the network expected, or the mean of the other paths of the same picture."
     discount: Portion = 1.0
     "What the reward at the end loses at each glimpse before it."
     reinforce_weight: Rate = 1.0
     "Weight of the policy's loss beside the cross-entropy of the label."
+    max_shift: Count = 0
+    "How many pixels a training picture is shifted at most, at random."
 
 
 class Path(NamedTuple):
@@ -78,6 +87,12 @@ def from_pixels(images: Float[Tensor, "B C H W"], step: int) -> Float[Tensor, "B
     for multiplier in MULTIPLIERS:
         mixed = (mixed ^ (mixed >> 30)) * multiplier
     return ((mixed >> 40) & 0xFFFF) / 0x8000 - 1.0
+
+
+def of_others(rewards: Float[Tensor, "B T"], copies: int) -> Float[Tensor, "B T"]:
+    """For each path the mean of the other paths of its picture: an expectation that its own choices cannot change."""
+    paths = rewards.unflatten(0, (copies, -1))
+    return ((paths.sum(0) - paths) / max(copies - 1, 1)).flatten(0, 1)
 
 
 class GlimpseNetwork(nn.Module):
@@ -138,6 +153,8 @@ class Model(Labeler):
             raise UsageError("num_glimpses: expected at least 2, the first at the center, got 1")
         if config.glimpse_size > min(height, width):
             raise UsageError(f"glimpse_size: expected at most {min(height, width)} pixels, got {config.glimpse_size}")
+        if config.baseline == "paths" and config.num_samples < 2:
+            raise UsageError("baseline=paths: expected num_samples of at least 2, got 1")
         self.config = config
         hidden, inner, between = config.hidden_size, config.glimpse_hidden_size, config.location_hidden_size
         self.retina = Retina(config.glimpse_size, config.num_scales)
@@ -146,7 +163,8 @@ class Model(Labeler):
         if config.policy == "learned":
             layers = [Linear(hidden, between), nn.ReLU()] if between else []
             self.location = nn.Sequential(*layers, Linear(between or hidden, 2))
-            self.baseline = nn.Linear(hidden, 1)
+            if config.baseline == "learned":
+                self.baseline = nn.Linear(hidden, 1)
         self.label = Linear(hidden, labels)
 
     def forward(self, batch: Batch) -> Output:
@@ -155,19 +173,32 @@ class Model(Labeler):
             raise UsageError("writer.agreement: ram samples its glimpses, and two passes never agree; leave it at 0")
         copies = self.config.num_samples if self.training else 1
         labels = batch.target.labels.repeat(copies)
-        path = self.look_around(batch.input.pixels, copies)
-        reward = (path.logits.argmax(-1) == labels).float()
+        pixels = batch.input.pixels
+        if self.training and self.config.max_shift:
+            pixels = shifted(pixels, self.config.max_shift)
+        path = self.look_around(pixels, copies)
+        accuracy = (path.logits.argmax(-1) == labels).float()
         smoothing, weights = self.smoothing(batch.target), self.class_weights(batch.target)
         cross_entropy = F.cross_entropy(path.logits, labels, weights, label_smoothing=smoothing, reduction="sum")
-        loss = cross_entropy + self.policy_loss(path, reward)
-        metrics = {"cross_entropy": cross_entropy.detach() / copies, "accuracy": reward.sum() / copies}
+        loss = cross_entropy + self.policy_loss(path, self.reward(path.logits, labels), copies)
+        metrics = {"cross_entropy": cross_entropy.detach() / copies, "accuracy": accuracy.sum() / copies}
         return Output(loss / copies, len(batch.target.labels), metrics)
 
-    def policy_loss(self, path: Path, reward: Float[Tensor, " B"]) -> Float[Tensor, ""]:
-        """REINFORCE, whose gradient is that of the expected reward, and the squared error of the baseline."""
+    def reward(self, logits: Float[Tensor, "B labels"], labels: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
+        """What each path earned by its label."""
+        if self.config.reward == "accuracy":
+            return (logits.argmax(-1) == labels).float()
+        log_probs = logits.detach().log_softmax(-1).gather(-1, labels[:, None]).squeeze(-1)
+        return log_probs if self.config.reward == "log_prob" else log_probs.exp()
+
+    def policy_loss(self, path: Path, reward: Float[Tensor, " B"], copies: int = 1) -> Float[Tensor, ""]:
+        """REINFORCE, whose gradient is that of the expected reward, and the squared error of a learned baseline."""
         left = torch.arange(path.log_probs.shape[1], device=reward.device).flip(0)  # glimpses between the next and the last
-        advantage = reward[:, None] * self.config.discount**left - path.baselines
-        return advantage.square().sum() - self.config.reinforce_weight * (path.log_probs * advantage.detach()).sum()
+        rewards = reward[:, None] * self.config.discount**left
+        learned = self.config.baseline == "learned"
+        advantage = rewards - (path.baselines if learned else of_others(rewards, copies))
+        error = advantage.square().sum() if learned else 0.0
+        return error - self.config.reinforce_weight * (path.log_probs * advantage.detach()).sum()
 
     def look_around(self, images: Float[Tensor, "B C H W"], copies: int = 1) -> Path:
         """All glimpses, along so many paths for each image, which share the first: it is at the center."""
@@ -188,8 +219,8 @@ class Model(Labeler):
         return Path(self.label(states[-1]), torch.cat(log_probs, 1), self.expected(states[:-1]))
 
     def expected(self, states: list[Float[Tensor, "B D"]]) -> Float[Tensor, "B _"]:
-        """The reward that each state promises; nothing where no policy is learned."""
-        if self.config.policy != "learned":
+        """The reward that each state promises; nothing where nobody learns it."""
+        if self.config.policy != "learned" or self.config.baseline != "learned":
             return states[0].new_zeros(len(states[0]), 0)
         promised: Tensor = self.baseline(torch.stack(states, 1).detach())
         return promised.squeeze(-1)
@@ -205,7 +236,8 @@ class Model(Labeler):
             drawn = (torch.rand(shape) * 2 - 1).to(state) if self.training else from_pixels(images, step)
             return drawn, state.new_zeros(len(state), 0)
         std = self.config.location_std
-        mean = torch.tanh(self.location(state.detach()))  # the policy's noisy gradient would spoil what the label needs
+        output = self.location(state.detach())  # the policy's noisy gradient would spoil what the label needs
+        mean = torch.tanh(self.config.location_scale * output)
         location = mean.detach()
         if self.training:
             location = location + std * torch.randn(shape, dtype=mean.dtype).to(mean.device)
