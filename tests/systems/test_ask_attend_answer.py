@@ -1,6 +1,8 @@
 """Ask, attend and answer: the paper's equations by hand, and the weights of the first hop shared out among the words."""
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from .pictures_and_questions import FUSIONS, batch, cells_of, linear, made, numb
 @pytest.mark.parametrize("hops", [1, 2, 3])
 @pytest.mark.parametrize("row", range(5))
 @pytest.mark.parametrize(("fusion", "joined"), FUSIONS.items())
-def test_it_is_the_equations_written_out(hops: int, row: int, fusion: str, joined: np.ufunc) -> None:
+def test_it_is_the_equations_written_out(hops: int, row: int, fusion: str, joined: Callable[..., Any]) -> None:
     one, given = made("ask_attend_answer", num_hops=hops, fusion=fusion), batch()
     words, cells = words_of(one, given, row), cells_of(one, given, row)
     evidence = [linear(layer, cells) for layer in one.evidence_maps]

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from saccade import systems
 from saccade.data.tensors import Batch, PictureInput
+from saccade.data.tokenizers import learned_layout
 
 from .looks import weights_of
 from .pictures_and_questions import Shuffled, batch, made
@@ -22,6 +24,15 @@ def test_each_hop_is_to_be_seen_and_its_weights_sum_to_one(name: str, count: int
     assert weights.shape == (len(given.target), 1, count, 24)
     torch.testing.assert_close(weights.sum(-1), torch.ones(len(weights), 1, count))
     assert all(not torch.allclose(weights[:, :, i], weights[:, :, 0], atol=1e-3) for i in range(1, count))
+
+
+@every
+def test_word_vectors_start_as_far_apart_as_the_settings_say(name: str) -> None:
+    module, words = systems.load(name), learned_layout(2000)
+    for std in (0.1, 2.0):
+        config = module.Config(channels=4, num_stages=2, hidden_size=8, embedding_std=std)
+        one = module.Model(config, channels=3, height=8, width=8, source=words, labels=2)
+        assert one.encoder.embedding.weight.std().item() == pytest.approx(std, rel=0.05)
 
 
 @every

@@ -17,7 +17,9 @@ def test_it_is_the_equations_written_out(row: int, fusion: str) -> None:
     both = np.maximum(linear(one.glimpses.cell_map, cells) + linear(one.glimpses.question_map, question), 0)
     weights = softmax(numbers(one.glimpses.vectors) @ both.T)
     seen = (weights @ cells).ravel()
-    both = linear(one.hidden, np.concatenate((seen, question))) if fusion == "sum" else linear(one.hidden, seen) * question
+    side_by_side = fusion == "sum"
+    both = linear(one.hidden, np.concatenate((seen, question)) if side_by_side else seen)
+    both = both if side_by_side else FUSIONS[fusion](question, both)
     hidden = np.maximum(both, 0)
     np.testing.assert_allclose(numbers(one.logits(given.input))[row], linear(one.output, hidden), atol=1e-4)
 

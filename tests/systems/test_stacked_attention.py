@@ -1,5 +1,8 @@
 """Stacked attention: the paper's equations by hand; each hop adds what it found to the question."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -11,14 +14,14 @@ from .pictures_and_questions import FUSIONS, batch, cells_of, linear, lstm, made
 @pytest.mark.parametrize("hops", [1, 3])
 @pytest.mark.parametrize("row", range(5))
 @pytest.mark.parametrize(("fusion", "joined"), FUSIONS.items())
-def test_it_is_the_equations_written_out(hops: int, row: int, fusion: str, joined: np.ufunc) -> None:
+def test_it_is_the_equations_written_out(hops: int, row: int, fusion: str, joined: Callable[..., Any]) -> None:
     one, given = made("stacked_attention", num_hops=hops, embedding_size=5, fusion=fusion), batch()
     cells = np.tanh(linear(one.cell_map, cells_of(one, given, row)))
     found, weights = lstm(one.question.reader.layers[0][0], words_of(one, given, row)), []
     for hop in one.hops:
         both = np.tanh(linear(hop.cell_map, cells) + linear(hop.query_map, found))
         weights.append(softmax(both @ numbers(hop.vector)))
-        found = joined(weights[-1] @ cells, found)
+        found = joined(found, weights[-1] @ cells)
     np.testing.assert_allclose(numbers(one.logits(given.input))[row], linear(one.output, found), atol=1e-4)
     np.testing.assert_allclose(numbers(weights_of(one, given)["hops"])[row, 0], weights, atol=1e-5)
 

@@ -57,8 +57,8 @@ class PictureAndQuestion(nn.Module):
         grid = grid_reader(backbone, channels, height, width, config.channels, config.num_stages)
         self.picture = PlacedGrid(grid, positions=config.positions)
         self.grid, self.features = self.picture.grid, self.picture.features
-        dropout = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout}
-        self.embedding = WordVectors(source.size, embedding, runs=ngrams, **dropout)
+        words = {"word_dropout": config.word_dropout, "letter_dropout": config.letter_dropout, "std": config.embedding_std}
+        self.embedding = WordVectors(source.size, embedding, runs=ngrams, **words)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, input: PictureQuestionInput) -> tuple[Float[Tensor, "B K F"], Float[Tensor, "B T E"]]:
@@ -67,8 +67,8 @@ class PictureAndQuestion(nn.Module):
 
 
 def fused(question: Float[Tensor, "B D"], seen: Float[Tensor, "B D"], fusion: str) -> Float[Tensor, "B D"]:
-    """The sum of both; or their elementwise product (Kim et al. 2017), of which a layer reads whether they agree."""
-    return question * seen if fusion == "product" else question + seen
+    """What was seen, or its product with the question, added to the question (Kim et al. 2016, a multimodal residual)."""
+    return question + (question * seen if fusion == "product" else seen)
 
 
 class LastState(nn.Module):

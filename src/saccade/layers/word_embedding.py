@@ -14,12 +14,14 @@ class WordVectors(nn.Embedding):
     Shapes: words (B, K), spelled (B, K, P), filled up with 0 -> (B, K, D)
     """
 
-    def __init__(self, size: int, width: int, *, runs: int, word_dropout: float, letter_dropout: float) -> None:
+    def __init__(
+        self, size: int, width: int, *, runs: int, word_dropout: float, letter_dropout: float, std: float = 0.1
+    ) -> None:
         super().__init__(size, width, padding_idx=PAD)
-        nn.init.normal_(self.weight, std=0.1)
+        nn.init.normal_(self.weight, std=std)
         self.letters = nn.Embedding(1 + runs, width, padding_idx=PAD) if runs else None
         if self.letters is not None:
-            nn.init.normal_(self.letters.weight, std=0.1)
+            nn.init.normal_(self.letters.weight, std=std)
         self.heard = WordDropout(word_dropout, UNKNOWN)
         self.read = WordDropout(letter_dropout, PAD)
 

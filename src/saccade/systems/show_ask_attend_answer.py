@@ -87,7 +87,7 @@ class Model(Labeler):
         return logits
 
     def joined(self, seen: Float[Tensor, "B S"], question: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
-        """A layer over both side by side, which is a sum; or the product of the question and a layer over the glimpses."""
+        """A layer over both side by side, which is a sum; or the question and its product with a layer over the glimpses."""
         if self.config.fusion == "product":
             return fused(self.dropout(question), self.hidden(self.dropout(seen)), "product")
         both: Tensor = self.hidden(self.dropout(torch.cat((seen, question), -1)))

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.config import Positive, Share
+from saccade.config import Positive, Rate, Share
 from saccade.data.tensors import Batch
 from saccade.view.trace import Axis, Look
 
@@ -108,8 +108,10 @@ class QuestionConfig(AttentionConfig):
     "Whether a cell of the picture also has its row and column; without, all cells could change places."
     hidden_size: Positive = 128
     "Size of what is read of a question, and of all that is compared with it."
+    embedding_std: Rate = 0.1
+    "Standard deviation of the word vectors before training; those of 1 tell words apart sooner."
     fusion: Literal["sum", "product"] = "sum"
-    "How the question and what was seen become one: their sum, as in the papers, or their product, which compares them."
+    "What is added to the question: what was seen, as in the papers, or its product with the question, which compares both."
     word_dropout: Share = 0.0
     "Share of the words read as unknown in training, which teaches that vector."
     letter_dropout: Share = 0.5
