@@ -554,6 +554,8 @@ def test_a_slider_goes_through_the_words_of_a_caption(browser: "Browser", tmp_pa
         large = opened.page.locator("#drawing .large canvas")
         opened.page.locator("#drawing .large input").fill("2")
         assert opened.text("#drawing .large figcaption") == "on"
+        opened.said("on looked at 0, 2 with 0.500")
+        assert opened.text("#row-title") == "on looked at"
         assert large.evaluate(shades) > 10  # smooth
         opened.page.locator("#views").get_by_text("cells").click()
         assert large.evaluate(shades) == 2

@@ -32,7 +32,11 @@ function drawImageSteps({ look, matrix, names, rows, images, axes }, exact = fal
   cells.style.gridTemplateColumns = `repeat(${look.grid[1]}, 1fr)`;
   large.frame.append(cells);
   const slider = made("input", "", { type: "range", min: 0, max: matrix.rows - 1, value: 0, "aria-label": "The word whose weights are on the image" });
-  slider.addEventListener("input", () => follow(Number(slider.value)));
+  slider.addEventListener("input", () => {
+    const row = Number(slider.value), weights = matrix.row(row);
+    follow(row);
+    if (state.pinned === null) point({ row, column: weights.indexOf(largest(weights)) });
+  });
   stage.append(title, large.frame, slider);
   const plain = made("figure", "", { class: "step" });
   plain.append(made("figcaption", "image"), picture("the image"));
