@@ -11,7 +11,7 @@ from saccade.view.drawings import arcs, lines
 from saccade.view.output import colors
 from saccade.view.trace import Axis, Look, Scene
 
-from ..traces import plain
+from ..traces import places, plain
 
 SVG = "{http://www.w3.org/2000/svg}"
 WEIGHTS = np.array([[[0.0, 0.9, 0.0], [0.0, 0.0, 0.45], [0.02, 0.0, 0.98]]], dtype=np.float32)
@@ -52,8 +52,8 @@ def test_an_attribution_has_no_root() -> None:
     assert {color for color, *_ in drawn(tree("attribution"))} & {colors.hexadecimal(colors.ABOVE)}
 
 
-def test_only_a_text_that_looks_at_itself_has_arcs() -> None:
-    assert render.svg(plain(), "self", drawing="arcs").startswith("<svg")
-    with pytest.raises(UsageError, match="cannot be drawn as arcs"):
-        render.svg(plain(), "cross", drawing="arcs")
+def test_only_words_that_look_at_each_other_have_arcs() -> None:
+    for scene, name in ((plain(), "cross"), (plain(), "self"), (places(), None)):
+        with pytest.raises(UsageError, match="cannot be drawn as arcs"):
+            render.svg(scene, name, drawing="arcs")
     assert render.terminal(tree(), drawing="arcs", color=False, width=80).splitlines()[-3].startswith("a  0.900 at b")

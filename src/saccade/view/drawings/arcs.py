@@ -67,7 +67,9 @@ def _drawn(share: float, color: str, start: float, end: float, high: float, base
 
 
 def _fits(scene: Scene, look: Look) -> bool:
-    return look.places is None and look.queries == look.keys and max(scene.shape(look)) <= MOST
+    axis = scene.axes[look.keys]
+    is_text = axis.kind != "characters" and axis.grid is None  # single letters, and places of a picture, make no sentence
+    return look.places is None and look.queries == look.keys and is_text and max(scene.shape(look)) <= MOST
 
 
 DRAWING = Drawing(name="arcs", fits=_fits, terminal=lines.DRAWING.terminal, svg=svg)
