@@ -68,7 +68,7 @@ def test_the_kind_chooses_the_drawing(name: str, tmp_path: Path) -> None:
 def test_every_drawing_fits_something_and_the_page_knows_it() -> None:
     taken = {id(drawing_of(shown, shown.looks[0])) for shown, _ in EXPECTED.values()}
     named = {id(drawing_of(plain(), plain().looks[0], name)) for name in ("lines", "overview")}
-    named.add(id(drawing_of(layered(), layered().looks[0], "head_grid")))
+    named |= {id(drawing_of(layered(), layered().looks[0], name)) for name in ("arcs", "head_grid")}
     named |= {id(drawing_of(caption(), caption().looks[0], name)) for name in ("image_cells", "scan_path")}
     assert taken | named == {id(drawing) for drawing in DRAWINGS}
     assert not taken & named  # never drawn unless they are asked for

@@ -12,7 +12,7 @@ import numpy as np
 
 from saccade.errors import UsageError
 from saccade.view import render
-from saccade.view.drawings import drawing_of, head_grid, heatmap, image_cells, lines, overview, scan_path
+from saccade.view.drawings import arcs, drawing_of, head_grid, heatmap, image_cells, lines, overview, scan_path
 from saccade.view.drawings.figure import KINDS, find_look, is_flat, spread
 from saccade.view.output import colors
 from saccade.view.output.display_text import fit, percent
@@ -121,7 +121,7 @@ def _scripts(trace: Trace) -> list[str]:
 def _views(scene: Scene, look: Look) -> list[str]:
     """The names of the drawings between which the reader can switch: the look's own first."""
     others = [heatmap.DRAWING, overview.DRAWING, *([lines.DRAWING] if scene.shape(look)[0] > 1 else []), head_grid.DRAWING]
-    others = [image_cells.DRAWING, scan_path.DRAWING, *others]
+    others = [image_cells.DRAWING, scan_path.DRAWING, *others, arcs.DRAWING]
     return list(dict.fromkeys([drawing_of(scene, look).name, *(each.name for each in others if each.fits(scene, look))]))
 
 

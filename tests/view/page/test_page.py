@@ -650,6 +650,16 @@ def test_several_stand_in_one_notebook(browser: "Browser", tmp_path: Path) -> No
     context.close()
 
 
+def test_the_arcs_of_a_word_that_is_pointed_at_stand_out(browser: "Browser", tmp_path: Path) -> None:
+    with Opened(browser, tmp_path, trace(layered()), "#scene=1&view=arcs&look=self-attention,%20layer%202&head=1") as opened:
+        drawing = opened.page.locator("#drawing .arcs svg")
+        assert drawing.locator("g").nth(0).locator("path").count() == 5
+        drawing.locator("text").nth(2).hover()
+        opened.said("w1 looked at w0 with 1.00")
+        assert drawing.locator("g").nth(1).locator("path").count() == 1
+        assert "followed" in (drawing.get_attribute("class") or "")
+
+
 def test_heads_are_colored_by_a_measure_and_opened_by_a_click(browser: "Browser", tmp_path: Path) -> None:
     with Opened(
         browser, tmp_path, trace(layered()), "#scene=1&view=head_grid", viewport={"width": 375, "height": 700}

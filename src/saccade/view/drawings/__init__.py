@@ -7,6 +7,7 @@ weights, so what follows it must be named.
 
 from saccade.errors import UnknownName, UsageError
 from saccade.view.drawings import (
+    arcs,
     bars,
     gallery,
     glimpse_path,
@@ -39,6 +40,7 @@ DRAWINGS = (
     statement_table.DRAWING,
     heatmap.DRAWING,
     lines.DRAWING,
+    arcs.DRAWING,
     overview.DRAWING,
     head_grid.DRAWING,
     image_cells.DRAWING,

@@ -38,8 +38,14 @@ def svg(figure: Figure) -> str:
         parts.append(element("rect", {"x": 20, "y": y + 4, "width": BAR, "height": 8, "fill": FAINT}))
         parts.append(element("rect", {"x": 20, "y": y + 4, "width": BAR * probability, "height": 8, "fill": QUIET}))
         parts.append(text(percent, 24 + BAR, y + 12, {**SMALL, "font-size": 10}))
-    wide = max(end + right + 20, *(7 * display_text.columns(display_text.fit(note, 110)) + 40 for note in figure.notes))
-    return document(max(wide, 340.0), top + max(map(len, names)) * LINE + 16, figure.title, *parts)
+    wide = max(end + right + 20, heading_width(figure), 340.0)
+    return document(wide, top + max(map(len, names)) * LINE + 16, figure.title, *parts)
+
+
+def heading_width(figure: Figure) -> float:
+    """Pixels that the title and the notes take."""
+    title = 9.6 * display_text.columns(display_text.fit(figure.title, 80))
+    return 40 + max([title, *(7.0 * display_text.columns(display_text.fit(note, 110)) for note in figure.notes)])
 
 
 def _probabilities(axis: Axis) -> list[float]:
