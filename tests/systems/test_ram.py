@@ -162,6 +162,13 @@ def test_the_label_does_not_teach_the_policy_nor_the_policy_the_core() -> None:
     assert all(gradient.any() == name.startswith(("location", "baseline")) for name, gradient in found.items())
 
 
+def test_the_policy_teaches_the_core_where_it_is_told_to() -> None:
+    made = network(policy_reaches="core").train()
+    torch.manual_seed(5)
+    found = gradients(made, made.policy_loss(made.look_around(batch().input.pixels), torch.ones(5)))
+    assert all(gradient.any() != name.startswith("label") for name, gradient in found.items())
+
+
 def test_an_lstm_core_is_torchs() -> None:
     torch.manual_seed(6)
     core, theirs = LstmCore(5, 7), torch.nn.LSTMCell(5, 7)
@@ -225,11 +232,6 @@ def test_chance_is_drawn_anew_in_training() -> None:
     torch.manual_seed(1)
     losses = [made(batch()).loss.item() for _ in range(2)]
     assert losses[0] != losses[1]
-
-
-def test_paths_begin_near_the_center_where_the_location_is_scaled() -> None:
-    pixels = torch.randn(50, 1, 12, 12)
-    assert 0 < paths(network(location_scale=0.01), pixels).abs().max() < 0.1 * paths(network(), pixels).abs().max()
 
 
 def test_pictures_are_shifted_in_training_only() -> None:

@@ -54,8 +54,6 @@ class Config:
     "Standard deviation of the sampled location; the image reaches from −1 to 1."
     num_samples: Positive = 1
     "Paths sampled for each training example (Monte Carlo); their losses are averaged."
-    location_scale: Rate = 1.0
-    "What the output of the location network is multiplied by before tanh; small: paths start at the center, move slowly."
     reward: Literal["accuracy", "probability", "log_prob"] = "accuracy"
     "What a path earns: 1 for the right label; its probability; or the logarithm of that (Ba et al. 2014)."
     baseline: Literal["learned", "paths"] = "learned"
@@ -64,6 +62,8 @@ class Config:
     "What the reward at the end loses at each glimpse before it."
     reinforce_weight: Rate = 1.0
     "Weight of the policy's loss beside the cross-entropy of the label."
+    policy_reaches: Literal["location", "core"] = "location"
+    "What the policy's loss trains: the location network alone, or the core and the glimpse network that it reads, too."
     max_shift: Count = 0
     "How many pixels a training picture is shifted at most, at random."
 
@@ -236,8 +236,8 @@ class Model(Labeler):
             drawn = (torch.rand(shape) * 2 - 1).to(state) if self.training else from_pixels(images, step)
             return drawn, state.new_zeros(len(state), 0)
         std = self.config.location_std
-        output = self.location(state.detach())  # the policy's noisy gradient would spoil what the label needs
-        mean = torch.tanh(self.config.location_scale * output)
+        # Where the policy's gradient is noisy, it would spoil what the label needs.
+        mean = torch.tanh(self.location(state if self.config.policy_reaches == "core" else state.detach()))
         location = mean.detach()
         if self.training:
             location = location + std * torch.randn(shape, dtype=mean.dtype).to(mean.device)
