@@ -153,7 +153,7 @@ class Model(Labeler):
             raise UsageError("num_glimpses: expected at least 2, the first at the center, got 1")
         if config.glimpse_size > min(height, width):
             raise UsageError(f"glimpse_size: expected at most {min(height, width)} pixels, got {config.glimpse_size}")
-        if config.baseline == "paths" and config.num_samples < 2:
+        if (config.policy, config.baseline) == ("learned", "paths") and config.num_samples < 2:
             raise UsageError("baseline=paths: expected num_samples of at least 2, got 1")
         self.config = config
         hidden, inner, between = config.hidden_size, config.glimpse_hidden_size, config.location_hidden_size
