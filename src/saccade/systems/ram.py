@@ -54,8 +54,8 @@ class Config:
     "Standard deviation of the sampled location; the image reaches from −1 to 1."
     num_samples: Positive = 1
     "Paths sampled for each training example (Monte Carlo); their losses are averaged."
-    reward: Literal["accuracy", "probability", "log_prob"] = "accuracy"
-    "What a path earns: 1 for the right label; its probability; or the logarithm of that (Ba et al. 2014)."
+    reward: Literal["accuracy", "log_prob"] = "accuracy"
+    "What a path earns: 1 for the right label, or the logarithm of that label's probability (Ba et al. 2014)."
     baseline: Literal["learned", "paths"] = "learned"
     "What a reward is compared with: what the network expected, or the mean of the other paths of the same picture."
     discount: Portion = 1.0
@@ -188,8 +188,7 @@ class Model(Labeler):
         """What each path earned by its label."""
         if self.config.reward == "accuracy":
             return (logits.argmax(-1) == labels).float()
-        log_probs = logits.detach().log_softmax(-1).gather(-1, labels[:, None]).squeeze(-1)
-        return log_probs if self.config.reward == "log_prob" else log_probs.exp()
+        return logits.detach().log_softmax(-1).gather(-1, labels[:, None]).squeeze(-1)
 
     def policy_loss(self, path: Path, reward: Float[Tensor, " B"], copies: int = 1) -> Float[Tensor, ""]:
         """REINFORCE, whose gradient is that of the expected reward, and the squared error of a learned baseline."""
