@@ -96,11 +96,9 @@ def test_the_other_paths_of_a_bandit_keep_the_gradient_and_lower_its_variance(me
 def test_rewards_are_for_the_right_label() -> None:
     logits, labels = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 1.0]], requires_grad=True), torch.tensor([1, 2])
     assert network().reward(logits, labels).tolist() == [1.0, 0.0]
-    expected = logits.detach().softmax(-1)[[0, 1], labels]
-    for reward, value in (("probability", expected), ("log_prob", expected.log())):
-        found = network(reward=reward).reward(logits, labels)
-        torch.testing.assert_close(found, value)
-        assert not found.requires_grad
+    found = network(reward="log_prob").reward(logits, labels)
+    torch.testing.assert_close(found, logits.detach().softmax(-1)[[0, 1], labels].log())
+    assert not found.requires_grad
 
 
 @pytest.mark.parametrize("mean", [-0.4, 0.0, 0.3])
@@ -160,6 +158,13 @@ def test_the_label_does_not_teach_the_policy_nor_the_policy_the_core() -> None:
     assert all(not gradient.any() for name, gradient in found.items() if name.startswith(("location", "baseline")))
     found = gradients(made, made.policy_loss(path, torch.ones(5)))
     assert all(gradient.any() == name.startswith(("location", "baseline")) for name, gradient in found.items())
+
+
+def test_the_policy_teaches_the_core_where_it_is_told_to() -> None:
+    made = network(policy_reaches="core").train()
+    torch.manual_seed(5)
+    found = gradients(made, made.policy_loss(made.look_around(batch().input.pixels), torch.ones(5)))
+    assert all(gradient.any() != name.startswith("label") for name, gradient in found.items())
 
 
 def test_an_lstm_core_is_torchs() -> None:
@@ -225,11 +230,6 @@ def test_chance_is_drawn_anew_in_training() -> None:
     torch.manual_seed(1)
     losses = [made(batch()).loss.item() for _ in range(2)]
     assert losses[0] != losses[1]
-
-
-def test_paths_begin_near_the_center_where_the_location_is_scaled() -> None:
-    pixels = torch.randn(50, 1, 12, 12)
-    assert 0 < paths(network(location_scale=0.01), pixels).abs().max() < 0.1 * paths(network(), pixels).abs().max()
 
 
 def test_pictures_are_shifted_in_training_only() -> None:

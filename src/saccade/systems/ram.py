@@ -54,16 +54,16 @@ class Config:
     "Standard deviation of the sampled location; the image reaches from −1 to 1."
     num_samples: Positive = 1
     "Paths sampled for each training example (Monte Carlo); their losses are averaged."
-    location_scale: Rate = 1.0
-    "What the output of the location network is multiplied by before tanh; small: paths start at the center, move slowly."
-    reward: Literal["accuracy", "probability", "log_prob"] = "accuracy"
-    "What a path earns: 1 for the right label; its probability; or the logarithm of that (Ba et al. 2014)."
+    reward: Literal["accuracy", "log_prob"] = "accuracy"
+    "What a path earns: 1 for the right label, or the logarithm of that label's probability (Ba et al. 2014)."
     baseline: Literal["learned", "paths"] = "learned"
     "What a reward is compared with: what the network expected, or the mean of the other paths of the same picture."
     discount: Portion = 1.0
     "What the reward at the end loses at each glimpse before it."
     reinforce_weight: Rate = 1.0
     "Weight of the policy's loss beside the cross-entropy of the label."
+    policy_reaches: Literal["location", "core"] = "location"
+    "What the policy's loss trains: the location network alone, or the core and the glimpse network that it reads, too."
     max_shift: Count = 0
     "How many pixels a training picture is shifted at most, at random."
 
@@ -153,7 +153,7 @@ class Model(Labeler):
             raise UsageError("num_glimpses: expected at least 2, the first at the center, got 1")
         if config.glimpse_size > min(height, width):
             raise UsageError(f"glimpse_size: expected at most {min(height, width)} pixels, got {config.glimpse_size}")
-        if config.baseline == "paths" and config.num_samples < 2:
+        if (config.policy, config.baseline) == ("learned", "paths") and config.num_samples < 2:
             raise UsageError("baseline=paths: expected num_samples of at least 2, got 1")
         self.config = config
         hidden, inner, between = config.hidden_size, config.glimpse_hidden_size, config.location_hidden_size
@@ -188,8 +188,7 @@ class Model(Labeler):
         """What each path earned by its label."""
         if self.config.reward == "accuracy":
             return (logits.argmax(-1) == labels).float()
-        log_probs = logits.detach().log_softmax(-1).gather(-1, labels[:, None]).squeeze(-1)
-        return log_probs if self.config.reward == "log_prob" else log_probs.exp()
+        return logits.detach().log_softmax(-1).gather(-1, labels[:, None]).squeeze(-1)
 
     def policy_loss(self, path: Path, reward: Float[Tensor, " B"], copies: int = 1) -> Float[Tensor, ""]:
         """REINFORCE, whose gradient is that of the expected reward, and the squared error of a learned baseline."""
@@ -236,8 +235,8 @@ class Model(Labeler):
             drawn = (torch.rand(shape) * 2 - 1).to(state) if self.training else from_pixels(images, step)
             return drawn, state.new_zeros(len(state), 0)
         std = self.config.location_std
-        output = self.location(state.detach())  # the policy's noisy gradient would spoil what the label needs
-        mean = torch.tanh(self.config.location_scale * output)
+        # Where the policy's gradient is noisy, it would spoil what the label needs.
+        mean = torch.tanh(self.location(state if self.config.policy_reaches == "core" else state.detach()))
         location = mean.detach()
         if self.training:
             location = location + std * torch.randn(shape, dtype=mean.dtype).to(mean.device)
