@@ -5,7 +5,7 @@ Attends: heads, to rows of a memory, by content and by place; some read, some er
 Writes: a binary vector at each point that expects one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ from saccade.errors import UsageError
 from saccade.layers.tape_lstm import PlainLSTM
 from saccade.layers.written_memory import WrittenMemory
 from saccade.systems.system import BatchLook, Output, Recorded, System, cosine
+from saccade.view.trace import Axis
 
 READS, WRITES = "bits", "bits"
 DEFAULTS = {
@@ -99,13 +100,17 @@ class Model(System):
         logits: Tensor = self.output(self.machine(input.vectors.transpose(0, 1).contiguous()))
         return logits.transpose(0, 1)
 
+    def axes(self) -> Mapping[str, Axis]:
+        """The rows of the memory, by their numbers."""
+        return {"memory": Axis("rows", [str(row) for row in range(self.config.memory_rows)])}
+
     def looks(self, input: BitsInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """Where each head stood at each step."""
         if self.config.memory == "none":
             return []
         weights = recorded["machine"][-1].weights()
-        rows, read = f"{weights.shape[-1]} rows of the memory", self.config.read_heads
+        read = self.config.read_heads
         return [
-            BatchLook(name, "input", rows, own)
+            BatchLook(name, "input", "memory", own)
             for name, own in (("read heads", weights[:, :read]), ("write heads", weights[:, read:]))
         ]
