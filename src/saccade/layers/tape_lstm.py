@@ -21,7 +21,6 @@ from saccade.kernels.wide_products import linear
 from saccade.layers.recurrent import Recurrent, cell_named, reset
 from saccade.layers.repeated_linear import RepeatedLinear
 
-
 Ask = Callable[[int, Tensor], Tensor | Prepared]
 Key = Callable[[Tensor], Tensor]
 
