@@ -38,7 +38,8 @@ def svg(figure: Figure) -> str:
         parts.append(element("rect", {"x": 20, "y": y + 4, "width": BAR, "height": 8, "fill": FAINT}))
         parts.append(element("rect", {"x": 20, "y": y + 4, "width": BAR * probability, "height": 8, "fill": QUIET}))
         parts.append(text(percent, 24 + BAR, y + 12, {**SMALL, "font-size": 10}))
-    wide = max(end + right + 20, *(7 * display_text.columns(display_text.fit(note, 110)) + 40 for note in figure.notes))
+    said = [(9.4, figure.title, 80), *((7.0, note, 110) for note in figure.notes)]  # how wide a letter is, and how many
+    wide = max(end + right + 20, *(size * display_text.columns(display_text.fit(line, most)) + 40 for size, line, most in said))
     return document(max(wide, 340.0), top + max(map(len, names)) * LINE + 16, figure.title, *parts)
 
 
