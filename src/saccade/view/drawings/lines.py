@@ -39,8 +39,9 @@ def svg(figure: Figure) -> str:
         parts.append(element("rect", {"x": 20, "y": y + 4, "width": BAR * probability, "height": 8, "fill": QUIET}))
         parts.append(text(percent, 24 + BAR, y + 12, {**SMALL, "font-size": 10}))
     said = [(9.4, figure.title, 80), *((7.0, note, 110) for note in figure.notes)]  # how wide a letter is, and how many
-    wide = max(end + right + 20, *(size * display_text.columns(display_text.fit(line, most)) + 40 for size, line, most in said))
-    return document(max(wide, 340.0), top + max(map(len, names)) * LINE + 16, figure.title, *parts)
+    lines = (size * display_text.columns(display_text.fit(line, most)) + 40 for size, line, most in said)
+    wide = max(end + right + 20, 340.0, *lines)
+    return document(wide, top + max(map(len, names)) * LINE + 16, figure.title, *parts)
 
 
 def _probabilities(axis: Axis) -> list[float]:
