@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from saccade.kernels import wide_products
-from saccade.kernels.wide_products import LEAST, linear
+from saccade.kernels.wide_products import LEAST, dense, linear
 from saccade.layers.linear import Linear
 
 CALLED = torch.ops.mkldnn._linear_pointwise
@@ -113,3 +113,12 @@ def test_only_processors_that_gain_are_meant(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(wide_products, "vendor", lambda vendor=vendor: vendor)
         monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda capability=capability: capability)
         assert wide_products.wider.__wrapped__() is (wide and torch.backends.mkl.is_available())
+
+
+def test_only_a_matrix_cut_out_of_a_wider_one_is_copied() -> None:
+    whole = torch.randn(6, 8)
+    for same in (whole, whole.t(), whole[2:5]):
+        assert dense(same) is same
+    for part in (whole[:, :3], whole[:, 2:].t()):
+        assert dense(part).is_contiguous()
+        assert torch.equal(dense(part), part)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from saccade.attention import Positions, Score, looking
+from saccade.attention import Additive, Perceptron, Positions, Score, looking
 from saccade.layers.tape_lstm import PlainLSTM, TapeLSTM
 
 
@@ -15,6 +15,33 @@ class Latest(Score):
     def forward(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
         distance = (at.query - at.key).to(query)
         return (-1e4 * distance).expand(*query.shape[:-1], key.shape[-2])
+
+
+class Opaque(Perceptron):
+    """A score that does not say which matrix its keys are multiplied with."""
+
+    def key_weight(self) -> None:  # type: ignore[override]
+        return None
+
+
+def test_matrices_of_a_score_taken_out_of_the_loop_change_no_output_and_no_gradient() -> None:
+    torch.manual_seed(0)
+    layers = [TapeLSTM(5, 7, kind(12, 7, 6)) for kind in (Perceptron, Opaque)]
+    layers[1].load_state_dict(layers[0].state_dict())
+    x, pull, found = torch.randn(6, 3, 5), torch.randn(6, 3, 7), []
+    for layer in layers:
+        own = x.clone().requires_grad_()
+        output = layer(own)
+        found.append((output, *torch.autograd.grad((output * pull).sum(), [own, *layer.parameters()])))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+def test_the_matrices_of_a_score_are_what_it_does() -> None:
+    query, key = torch.randn(2, 12), torch.randn(3, 7)
+    for score in (Perceptron(12, 7, 6), Additive(12, 7, 6)):
+        torch.testing.assert_close(query @ score.query_weight().T, score.queries(query))
+        torch.testing.assert_close(key @ score.key_weight().T, score.keys(key))
 
 
 def test_where_it_attends_to_the_step_before_it_is_torchs_lstm_cell() -> None:

@@ -1,32 +1,22 @@
-"""The Turing machine's heads: what erases and adds overwrites, and padding changes nothing."""
+"""The Turing machine as a system: padding changes nothing, and its control is an LSTM that attends to nothing."""
 
 import pytest
 import torch
 
 from saccade.data.tensors import BitsInput
 from saccade.errors import UsageError
-from saccade.systems.neural_turing_machine import Config, Heads
+from saccade.systems.neural_turing_machine import Config, Model, attends
 
 from .tiny import tiny
 
-
-def test_erasing_and_adding_at_one_row_overwrites_it_and_no_other() -> None:
-    heads, memory = Heads(Config(memory_rows=5, memory_width=3)), torch.randn(1, 5, 3)
-    weights = torch.eye(5)[None, None, 2]
-    numbers = torch.tensor([[50.0, 50.0, 50.0, 0.5, -0.5, 0.0]])  # erases everything, adds this
-    changed = heads.changed(memory, weights, numbers)
-    torch.testing.assert_close(changed[0, 2], numbers[0, 3:].tanh())
-    torch.testing.assert_close(changed[0, [0, 1, 3, 4]], memory[0, [0, 1, 3, 4]])
+CONTROL = {"memory": "none", "controller": "lstm"}
 
 
-def test_heads_that_look_nowhere_change_nothing() -> None:
-    heads, memory = Heads(Config(memory_rows=5, memory_width=3, write_heads=2)), torch.randn(1, 5, 3)
-    assert torch.equal(heads.changed(memory, torch.zeros(1, 2, 5), torch.randn(1, 12)), memory)
-
-
-@pytest.mark.parametrize("controller", ["feedforward", "lstm"])
-def test_what_follows_a_sequence_changes_nothing(controller: str) -> None:
-    one = tiny("neural_turing_machine", controller=controller, read_heads=2, write_heads=2)
+@pytest.mark.parametrize(
+    "words", [{"controller": "feedforward", "read_heads": 2, "write_heads": 2}, {"controller": "lstm"}, CONTROL]
+)
+def test_what_follows_a_sequence_changes_nothing(words: dict[str, object]) -> None:
+    one = tiny("neural_turing_machine", **words)
     given = one.batch([0]).input
     longer = BitsInput(
         torch.nn.functional.pad(given.vectors, (0, 0, 0, 3), value=1.0),
@@ -40,3 +30,22 @@ def test_what_follows_a_sequence_changes_nothing(controller: str) -> None:
 def test_a_shift_must_fit_the_circle() -> None:
     with pytest.raises(UsageError, match="max_shift: expected less than half of 4 rows, got 2"):
         Config(memory_rows=4, max_shift=2)
+
+
+def test_without_a_memory_the_controller_must_remember() -> None:
+    with pytest.raises(UsageError, match="expected lstm beside memory=none, got feedforward"):
+        Config(memory="none")
+
+
+def test_the_control_of_equal_size_has_as_many_parameters() -> None:
+    machine, control = Model(Config(), 10, 8), Model(Config(memory="none", controller="lstm", hidden_size=52), 10, 8)
+    sizes = [sum(parameter.numel() for parameter in model.parameters()) for model in (machine, control)]
+    assert sizes[0] == 13_636
+    assert abs(sizes[1] / sizes[0] - 1) < 0.01
+
+
+def test_the_control_looks_at_nothing() -> None:
+    assert attends(Config())
+    assert not attends(Config(memory="none", controller="lstm"))
+    one = tiny("neural_turing_machine", **CONTROL)
+    assert one.model.looks(one.batch([0]).input, torch.zeros(1), {}) == []

@@ -64,6 +64,10 @@ class Score(nn.Module):
         """The matrix (D, query width) that is all that `queries` does, if it is."""
         return None
 
+    def key_weight(self) -> Tensor | None:
+        """The matrix (D, key width) that is all that `keys` does, if it is."""
+        return None
+
     def pairs(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
         """The score of each pair: the definition."""
         raise NotImplementedError(f"{type(self).__name__} must define pairs(query, key, at)")

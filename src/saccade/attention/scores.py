@@ -124,6 +124,9 @@ class Perceptron(Score):
         projected: Tensor = self.key_map(key)
         return projected
 
+    def key_weight(self) -> Tensor:
+        return self.key_map.weight
+
     def pairs(self, query: Tensor, key: Tensor, at: Positions) -> Tensor:
         return torch.tanh(query + key) @ self.vector
 
@@ -161,7 +164,10 @@ class Additive(Perceptron):
         return self.weight[:, : self.query_width]
 
     def keys(self, key: Tensor) -> Tensor:
-        return key @ self.weight[:, self.query_width :].T
+        return key @ self.key_weight().T
+
+    def key_weight(self) -> Tensor:
+        return self.weight[:, self.query_width :]
 
 
 def _vector(width: int) -> nn.Parameter:

@@ -31,6 +31,7 @@ KERNELS = {
     "flow_loops": ("layer_flows",),
     "head_loops": ("heads_forward", "heads_backward"),
     "layer_loops": ("layer_steps",),
+    "machine_loops": ("machine_forward", "machine_backward"),
     "nucleus_loops": ("nucleus",),
     "pool_loops": ("pool_forward", "pool_backward"),
     "product_loops": ("product", "pack", "round_rows"),

@@ -60,8 +60,13 @@ def wide(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> bool:
 
 def times(x: Float[Tensor, "... I"], weight: Float[Tensor, "N I"], bias: Tensor | None = None) -> Float[Tensor, "... N"]:
     """x W' + b by oneDNN; not differentiable."""
-    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, dense(weight), bias, "none", [], "")
     return product
+
+
+def dense(weight: Float[Tensor, "N I"]) -> Float[Tensor, "N I"]:
+    """The matrix itself, or a copy of one that is cut out of a wider one: on those oneDNN takes a thousand times as long."""
+    return weight if weight.is_contiguous() or weight.t().is_contiguous() else weight.contiguous()
 
 
 class _Linear(torch.autograd.Function):

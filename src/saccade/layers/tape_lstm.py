@@ -5,7 +5,7 @@ their mean under attention: [h̃; c̃] = Σ α_i [h_i; c_i], α by the input, th
 attention stays on the step before, it is the LSTM.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,9 @@ from saccade.kernels import recurrent_cells
 from saccade.kernels.wide_products import linear
 from saccade.layers.recurrent import Recurrent, cell_named, reset
 from saccade.layers.repeated_linear import RepeatedLinear
+
+Ask = Callable[[int, Tensor], Tensor | Prepared]
+Key = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -55,18 +58,37 @@ class TapeLSTM(nn.Module):
         reset(self.input_weight, self.state_weight, hidden)
 
     def forward(self, x: Float[Tensor, "T B _"]) -> Float[Tensor, "T B H"]:
+        if not len(x):
+            return x.new_zeros(0, x.shape[1], self.hidden)
         state_map = RepeatedLinear(self.state_weight)
         context = state_map.begin(x.new_zeros(x.shape[1], 2 * self.hidden))
         gates = linear(x, self.input_weight, self.bias)
+        context, ask, key = self._projections(x, context)
         keys: list[Tensor] = []
         states: list[Tensor] = []
-        for step, own in enumerate(x):
-            if step:
-                context = self._attended(own, Tapes(torch.stack(keys, 1), torch.stack(states, 1), context)).context[:, 0]
+        for step, gate in enumerate(gates.unbind()):
+            if states:
+                query = ask(step, context[:, : self.hidden])
+                context = self._attended(query, torch.stack(keys, 1), torch.stack(states, 1)).context[:, 0]
             a = state_map.map(context[:, : self.hidden])
-            states.append(recurrent_cells.step(self.cell, gates[step], a, context))
-            keys.append(self._key(states[-1]))
-        return torch.stack(states)[..., : self.hidden] if states else x.new_zeros(0, x.shape[1], self.hidden)
+            states.append(recurrent_cells.step(self.cell, gate, a, context))
+            keys.append(key(states[-1][:, : self.hidden]))
+        return torch.stack(states)[..., : self.hidden]
+
+    def _projections(self, x: Tensor, context: Tensor) -> tuple[Tensor, Ask, Key]:
+        """The first context, and what makes a step's query from a context's h, and a key from a state's.
+
+        Where the score only multiplies with a matrix, inputs are multiplied all at once, and states in a way whose
+        gradient is one product at the end.
+        """
+        ask_weight, key_weight = self.score.query_weight(), self.score.key_weight()
+        if ask_weight is None or key_weight is None:
+            inputs = x.unbind()
+            return context, lambda step, h: torch.cat((inputs[step], h), -1)[:, None], self.score.keys
+        own, carried = ask_weight.split((x.shape[-1], self.hidden), 1)
+        asked, ask, key = linear(x, own, None).unbind(), RepeatedLinear(carried), RepeatedLinear(key_weight)
+        context = key.begin(ask.begin(context))
+        return context, lambda step, h: Prepared(ask.map(h, asked[step])[:, None], None, self.score), key.map
 
     def begin(self, rows: int) -> Tapes:
         """Nothing read yet."""
@@ -75,7 +97,8 @@ class TapeLSTM(nn.Module):
 
     def step(self, x: Float[Tensor, "B _"], tapes: Tapes) -> tuple[Float[Tensor, "B H"], Tapes, Attended]:
         """The next h, the tapes with one state more, and where it came from."""
-        attended = self._attended(x, tapes)
+        query = torch.cat((x, tapes.context[:, : self.hidden]), -1)[:, None]
+        attended = self._attended(query, tapes.keys, tapes.states)
         context = attended.context[:, 0]
         a = linear(context[:, : self.hidden], self.state_weight, None)
         state = recurrent_cells.step(self.cell, linear(x, self.input_weight, self.bias), a, context)
@@ -86,9 +109,8 @@ class TapeLSTM(nn.Module):
     def _key(self, state: Float[Tensor, "B _"]) -> Float[Tensor, "B _"]:
         return self.score.keys(state[:, : self.hidden])
 
-    def _attended(self, x: Float[Tensor, "B _"], tapes: Tapes) -> Attended:
-        query = torch.cat((x, tapes.context[:, : self.hidden]), -1)[:, None]
-        return attend(query, Prepared(tapes.keys, None, self.score), tapes.states, score=self.score)
+    def _attended(self, query: Tensor | Prepared, keys: Tensor, states: Tensor) -> Attended:
+        return attend(query, Prepared(keys, None, self.score), states, score=self.score)
 
 
 class PlainLSTM(Recurrent):

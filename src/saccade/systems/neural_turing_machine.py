@@ -5,34 +5,34 @@ Attends: heads, to rows of a memory, by content and by place; some read, some er
 Writes: a binary vector at each point that expects one.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.attention import attend, make_score
 from saccade.config import Positive
 from saccade.data.tensors import Batch, BitsInput
 from saccade.errors import UsageError
-from saccade.layers.addressing import Address, Addressing
+from saccade.layers.tape_lstm import PlainLSTM
+from saccade.layers.written_memory import WrittenMemory
 from saccade.systems.system import BatchLook, Output, Recorded, System, cosine
+from saccade.view.trace import Axis
 
 READS, WRITES = "bits", "bits"
 DEFAULTS = {
-    "train": cosine(5000, 3e-3, every=250, patience=0) | {"batch_size": 16, "optimizer": "adam", "clip": 10.0},
+    "train": cosine(5000, 3e-3, every=250, patience=0) | {"batch_size": 16, "optimizer": "adam", "clip": 1.0},
 }
-
-FOCUS = 10.0  # how much more likely a head stands at the first row, in the beginning, than at another: e to this
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Sizes of memory and controller; the defaults are the paper's for copying."""
 
+    memory: Literal["rows", "none"] = "rows"
+    "rows: a memory that heads read and write; none: the controller alone, an LSTM, as the control."
     memory_rows: Positive = 128
     "Rows of the memory; N."
     memory_width: Positive = 20
@@ -51,56 +51,18 @@ class Config:
     def __post_init__(self) -> None:
         if 2 * self.max_shift >= self.memory_rows:
             raise UsageError(f"max_shift: expected less than half of {self.memory_rows} rows, got {self.max_shift}")
+        if self.memory == "none" and self.controller != "lstm":
+            fix = "without a memory only controller=lstm can remember anything"
+            raise UsageError(f"controller: expected lstm beside memory=none, got {self.controller}", fix=fix)
 
 
-@dataclass(frozen=True)
-class Tape:
-    """What the machine keeps between two steps.
-
-    Shapes: memory (B, N, M), weights (B, heads, N), reads (B, R · M), state (B, _)
-    """
-
-    memory: Float[Tensor, "B N M"]
-    weights: Float[Tensor, "B _ N"]
-    reads: Float[Tensor, "B _"]
-    state: Float[Tensor, "B _"]
-
-
-class Heads(nn.Module):
-    """All heads, those that read first: where each goes, and what the others erase and add.
-
-    Shapes: control (B, S), tape -> tape
-    """
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.read, self.written = config.read_heads, config.write_heads
-        self.width, self.most = config.memory_width, config.max_shift
-        heads = self.read + self.written
-        self.address = nn.Linear(config.hidden_size, heads * sum(Address.sizes(self.width, self.most)))
-        self.change = nn.Linear(config.hidden_size, self.written * 2 * self.width)
-        self.score = make_score("cosine", query_width=self.width, key_width=self.width, keys=config.memory_rows)
-
-    def forward(self, control: Float[Tensor, "B S"], tape: Tape) -> Tape:
-        numbers = self.address(control).unflatten(-1, (self.read + self.written, -1))
-        address = Address.of(numbers, self.width, self.most)
-        addressing = Addressing(address, tape.weights)
-        attended = attend(address.key, tape.memory, tape.memory, score=self.score, normalize=addressing)
-        weights = attended.weights()
-        reads = attended.context[:, : self.read].flatten(1)
-        memory = self.changed(tape.memory, weights[:, self.read :], self.change(control))
-        return Tape(memory, weights, reads, tape.state)
-
-    def changed(self, memory: Float[Tensor, "B N M"], weights: Float[Tensor, "B W N"], numbers: Tensor) -> Tensor:
-        """M(i) Π_h (1 − w_h(i) e_h) + Σ_h w_h(i) a_h: all heads erase before any adds (equations 3 and 4)."""
-        erase, add = numbers.unflatten(-1, (self.written, -1)).chunk(2, -1)
-        kept = (1 - weights[..., None] * erase.sigmoid()[:, :, None]).prod(1)
-        changed: Tensor = memory * kept + weights.transpose(1, 2) @ add.tanh()
-        return changed
+def attends(config: Config) -> bool:
+    """Whether there are heads."""
+    return config.memory == "rows"
 
 
 class Model(System):
-    """A controller, its heads, and what it says at each step.
+    """A controller with its memory, and what it says at each step.
 
     Shapes: vectors (B, T, C) -> loss; logits (B, T, bits)
     """
@@ -108,15 +70,23 @@ class Model(System):
     def __init__(self, config: Config, channels: int, bits: int) -> None:
         super().__init__()
         self.config = config
-        hidden, reads = config.hidden_size, config.read_heads * config.memory_width
-        seen = channels + reads
-        self.controller = nn.LSTMCell(seen, hidden) if config.controller == "lstm" else nn.Linear(seen, hidden)
-        self.heads = Heads(config)
-        self.output = nn.Linear(hidden + reads, bits)
-        self.first_read = nn.Parameter(torch.zeros(reads))
-        self.first_weights = nn.Parameter(torch.zeros(config.read_heads + config.write_heads, config.memory_rows))
-        with torch.no_grad():  # rows are alike in the beginning, so that heads which stand everywhere would never part
-            self.first_weights[:, 0] = FOCUS
+        hidden, width = config.hidden_size, config.hidden_size
+        self.machine: nn.Module
+        if config.memory == "none":
+            self.machine = PlainLSTM(channels, hidden)
+        else:
+            self.machine = WrittenMemory(
+                channels,
+                hidden,
+                remembers=config.controller == "lstm",
+                rows=config.memory_rows,
+                width=config.memory_width,
+                read_heads=config.read_heads,
+                write_heads=config.write_heads,
+                max_shift=config.max_shift,
+            )
+            width += config.read_heads * config.memory_width
+        self.output = nn.Linear(width, bits)
 
     def forward(self, batch: Batch) -> Output:
         """−log p of all bits of the answers; what is counted are sequences."""
@@ -127,36 +97,20 @@ class Model(System):
 
     def vectors(self, input: BitsInput) -> Float[Tensor, "B T _"]:
         """Logits of the bits after each step; those of points are the answer."""
-        tape, outputs = self.begin(len(input.vectors)), []
-        for vector in input.vectors.unbind(1):
-            control, tape = self.step(vector, tape)
-            outputs.append(torch.cat((control, tape.reads), -1))
-        logits: Tensor = self.output(torch.stack(outputs, 1))
-        return logits
+        logits: Tensor = self.output(self.machine(input.vectors.transpose(0, 1).contiguous()))
+        return logits.transpose(0, 1)
 
-    def begin(self, rows: int) -> Tape:
-        """An empty memory, in which each row is alike; where heads stand and what they have read is learned."""
-        config = self.config
-        memory = self.first_read.new_full((rows, config.memory_rows, config.memory_width), 1e-6)
-        weights = self.first_weights.softmax(-1).expand(rows, -1, -1)
-        state = self.first_read.new_zeros(rows, 2 * config.hidden_size)
-        return Tape(memory, weights, self.first_read.tanh().expand(rows, -1), state)
-
-    def step(self, vector: Float[Tensor, "B C"], tape: Tape) -> tuple[Float[Tensor, "B S"], Tape]:
-        """What the controller makes of an input and of what was read, and the tape after all heads have moved."""
-        seen, state = torch.cat((vector, tape.reads), -1), tape.state
-        if isinstance(self.controller, nn.LSTMCell):
-            both = self.controller(seen, state.chunk(2, -1))
-            control, state = both[0], torch.cat(both, -1)
-        else:
-            control = self.controller(seen).tanh()
-        return control, replace(self.heads(control, tape), state=state)
+    def axes(self) -> Mapping[str, Axis]:
+        """The rows of the memory, by their numbers."""
+        return {"memory": Axis("rows", [str(row) for row in range(self.config.memory_rows)])}
 
     def looks(self, input: BitsInput, output: Tensor, recorded: Recorded) -> Sequence[BatchLook]:
         """Where each head stood at each step."""
-        weights = torch.stack([attended.weights() for attended in recorded["heads"]], 2)  # (B, heads, T, N)
-        rows, read = f"{weights.shape[-1]} rows of the memory", self.config.read_heads
+        if self.config.memory == "none":
+            return []
+        weights = recorded["machine"][-1].weights()
+        read = self.config.read_heads
         return [
-            BatchLook(name, "input", rows, own)
+            BatchLook(name, "input", "memory", own)
             for name, own in (("read heads", weights[:, :read]), ("write heads", weights[:, read:]))
         ]

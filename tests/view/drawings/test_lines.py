@@ -29,6 +29,15 @@ def test_the_heavier_the_stronger_and_the_last() -> None:
     assert found[1][1] == colors.hexadecimal(lines.LOOKED)
 
 
+def test_the_paper_is_as_wide_as_the_title() -> None:
+    widths = []
+    for title in ("short", "w" * 60, "w" * 80, "w" * 200):
+        drawing = ElementTree.fromstring(render.svg(dataclasses.replace(plain(), title=title), drawing="lines"))
+        widths.append(float(drawing.attrib["width"]))
+    assert widths[1] > 60 * 9
+    assert widths[0] < widths[1] < widths[2] == widths[3]  # what is longer is cut
+
+
 def test_a_line_goes_from_its_query_to_its_key() -> None:
     drawing = render.svg(plain(), head=1, drawing="lines")
     ends = [tuple(map(float, line)) for line in re.findall(r"M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)", drawing)]
