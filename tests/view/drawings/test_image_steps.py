@@ -82,6 +82,7 @@ def test_of_many_words_the_first_are_drawn() -> None:
 
 def test_the_terminal_shows_images_or_lists_the_heaviest_cells() -> None:
     lines = render.terminal(caption(), color=False, width=80).splitlines()
+    assert "heaviest cells" in lines
     assert lines[3:5] == [
         "a      0.500 at 0, 0   0.022 at 0, 1   0.022 at 0, 2",
         "dog    0.500 at 0, 1   0.022 at 0, 0   0.022 at 0, 2",
