@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -83,7 +83,7 @@ class Reader(TokenizedReader):
         return cls(config, tokenizers.train([*known, *texts], tokens), min(config.max_statements, max(longest, 1)))
 
     @classmethod
-    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: "Reader") -> "Reader":
+    def fit_from(cls, config: Any, tokens: Any, splits: Splits, texts: Iterable[str], earlier: Any) -> Self:
         return cls(config, earlier.tokenizer, earlier.statements)
 
     def save(self, directory: Path) -> None:
@@ -91,7 +91,7 @@ class Reader(TokenizedReader):
         records.save(directory / MEMORY, {"statements": self.statements})
 
     @classmethod
-    def load(cls, config: Any, directory: Path) -> "Reader":
+    def load(cls, config: Any, directory: Path) -> Self:
         known = records.load(directory / MEMORY)
         if not (isinstance(known, dict) and isinstance(known.get("statements"), int) and known["statements"] > 0):
             raise records.unreadable(directory / MEMORY, "expected how many statements a memory holds")
