@@ -44,9 +44,8 @@ def _arcs(figure: Figure, places: Sequence[float]) -> Iterator[tuple[float, str,
     """The share of the strongest, the color, both ends and the height of each arc, the strongest last."""
     weights = figure.weights if figure.signed else np.clip(figure.weights, 0.0, None)
     sums = weights.sum(-1)
-    left = np.where(
-        (sums > 0) & (not figure.signed), np.clip(1 - sums, 0.0, None), 0.0
-    )  # a word that saw nothing has no root
+    # A word that saw nothing has no root.
+    left = np.where((sums > 0) & (not figure.signed), np.clip(1 - sums, 0.0, None), 0.0)
     most = max(float(np.abs(weights).max()), float(left.max())) or 1.0
     found = [(float(left[row]), x, x, ROOT) for row, x in enumerate(places)]
     for row, column in np.ndindex(*weights.shape):
