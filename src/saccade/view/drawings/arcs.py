@@ -8,7 +8,7 @@ import numpy as np
 from saccade.view.drawings import lines
 from saccade.view.drawings.figure import Drawing, Figure
 from saccade.view.output import colors, display_text
-from saccade.view.output.svg import DOTTED, circle, document, polyline, text
+from saccade.view.output.svg import DOTTED, Attributes, circle, document, polyline, text
 from saccade.view.output.svg_layout import LONGEST_NAME, heading
 from saccade.view.trace import Look, Scene
 
@@ -29,7 +29,7 @@ def svg(figure: Figure) -> str:
     ends = 24 + np.cumsum([size + GAP for size in sizes])
     places = (ends - GAP - np.array(sizes) / 2).tolist()
     arcs = list(_arcs(figure, places))
-    base = 64.0 + 18 * len(figure.notes) + max([ROOT, *(high for *_, high in arcs)])
+    base = 64.0 + 18 * len(figure.notes) + max([ROOT, *(arc[-1] for arc in arcs)])
     unknown = set(figure.keys.unknown)
     words = [
         text(name, x, base + 20, {"text-anchor": "middle", **(DOTTED if number in unknown else {})}, longest=LONGEST_NAME)
@@ -53,18 +53,18 @@ def _arcs(figure: Figure, places: Sequence[float]) -> Iterator[tuple[float, str,
         start, end = places[row] - aside, places[column] + aside
         high = 3 * LOOP if row == column else min(FLAT * abs(end - start) / 2, TALLEST)
         found.append((float(weights[row, column]), start, end, high))
-    for weight, *rest in sorted(found, key=lambda one: abs(one[0])):
+    for weight, start, end, high in sorted(found, key=lambda one: abs(one[0])):
         share = abs(weight) / most
         if share >= FAINTEST:
             color = colors.BELOW if weight < 0 else colors.ABOVE if figure.signed else lines.LOOKED
-            yield share, colors.hexadecimal(colors.tint(share**1.5, color)), *rest
+            yield share, colors.hexadecimal(colors.tint(share**1.5, color)), start, end, high
 
 
 def _drawn(share: float, color: str, start: float, end: float, high: float, base: float) -> list[str]:
     x, y = start + (end - start) * (1 - np.cos(TURN)) / 2, base - high * np.sin(TURN)
     if start == end:  # the first half, which stands
         x, y = x[: STEPS // 2 + 1], y[: STEPS // 2 + 1]
-    stroke = {"stroke": color, "stroke-width": 0.6 + 2.0 * share}
+    stroke: Attributes = {"stroke": color, "stroke-width": 0.6 + 2.0 * share}
     return [polyline(x, y, stroke), circle(float(x[-1]), float(y[-1]), 1.2 + 1.6 * share, {"fill": color})]
 
 
