@@ -10,6 +10,7 @@ sentences of 40 tokens on both sides: the time with a chain over that with softm
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from kit import InTurn, Report, Run, arguments, extra_megabytes, interleave
@@ -77,6 +78,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     keep_pages()
     report, rounds = Report(), 5 if options.quick else 15
+    cases: list[tuple[str, tuple[int, ...], Marginals, Marginals]]
     cases = [(case, size, chain_marginals, struct_chain) for case, size in CHAINS.items()]
     cases += [(case, size, lambda scores, _: tree_marginals(scores), struct_tree) for case, size in TREES.items()]
     for case, size, own, peer in cases:
@@ -85,7 +87,7 @@ def main() -> None:
         peaks = ", ".join(f"{name} {extra_megabytes(run):.0f} MB" for name, run in runs.items())
         print(f"{'peak memory':38} {peaks}", flush=True)
     trained = {name: steps(name) for name in ("softmax", "chain", "chain_mean")}
-    times = interleave({name: lambda own=own: next(own) for name, own in trained.items()}, rounds, 0.5)
+    times = interleave({name: partial(next, own) for name, own in trained.items()}, rounds, 0.5)
     for name in ("chain", "chain_mean"):
         report.case(f"a step of length {LENGTH}, {name}", {part: times[part] for part in ("softmax", name)}, name)
     report.close(options.json)

@@ -93,7 +93,7 @@ class Writer(text.Writer):
     ) -> dict[str, Row] | None:
         if name not in caption_scores.BLEUS:
             return super().bootstrap(name, examples, found, samples)
-        (*texts,) = caption_scores.plain([[one.text for one in own] for own in found.values()])
+        texts = caption_scores.plain([[one.text for one in own] for own in found.values()])
         references = caption_scores.plain(self._references(examples))
         return paired_bootstrap(dict(zip(found, texts, strict=True)), references, caption_scores.bleu_metric(name), samples)
 

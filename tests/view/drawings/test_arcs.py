@@ -47,6 +47,12 @@ def test_an_arc_goes_from_a_word_to_what_it_looked_at_and_the_root_stands() -> N
     assert by_ends[loop][2] > by_ends[a, b][2] > by_ends[b, c][2]
 
 
+def test_a_word_that_looked_at_nothing_has_no_root() -> None:
+    weights = np.array([[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]], dtype=np.float32)
+    look = Look("intra-attention", "input", "input", weights)
+    assert len(drawn(Scene("a b c", {"input": Axis("words", ["a", "b", "c"])}, [look]))) == 3
+
+
 def test_an_attribution_has_no_root() -> None:
     assert len(drawn(tree("attribution"))) == 3
     assert {color for color, *_ in drawn(tree("attribution"))} & {colors.hexadecimal(colors.ABOVE)}

@@ -46,7 +46,8 @@ def load(config: Config) -> Splits:
     """All three parts."""
     counts = (config.train_size, config.valid_size, config.test_size)
     parts = [[_example(config, part, number) for number in range(count)] for part, count in enumerate(counts)]
-    return Splits(*parts, labels=tuple(KINDS[: config.kinds]))
+    train, valid, test = parts
+    return Splits(train, valid, test, labels=tuple(KINDS[: config.kinds]))
 
 
 def _example(config: Config, part: int, number: int) -> Example:

@@ -8,7 +8,7 @@ import numpy as np
 from saccade.view.drawings import lines
 from saccade.view.drawings.figure import Drawing, Figure
 from saccade.view.output import colors, display_text
-from saccade.view.output.svg import DOTTED, circle, document, polyline, text
+from saccade.view.output.svg import DOTTED, Attributes, circle, document, polyline, text
 from saccade.view.output.svg_layout import LONGEST_NAME, heading
 from saccade.view.trace import Look, Scene
 
@@ -29,7 +29,7 @@ def svg(figure: Figure) -> str:
     ends = 24 + np.cumsum([size + GAP for size in sizes])
     places = (ends - GAP - np.array(sizes) / 2).tolist()
     arcs = list(_arcs(figure, places))
-    base = 64.0 + 18 * len(figure.notes) + max([ROOT, *(high for *_, high in arcs)])
+    base = 64.0 + 18 * len(figure.notes) + max([ROOT, *(arc[-1] for arc in arcs)])
     unknown = set(figure.keys.unknown)
     words = [
         text(name, x, base + 20, {"text-anchor": "middle", **(DOTTED if number in unknown else {})}, longest=LONGEST_NAME)
@@ -43,7 +43,9 @@ def svg(figure: Figure) -> str:
 def _arcs(figure: Figure, places: Sequence[float]) -> Iterator[tuple[float, str, float, float, float]]:
     """The share of the strongest, the color, both ends and the height of each arc, the strongest last."""
     weights = figure.weights if figure.signed else np.clip(figure.weights, 0.0, None)
-    left = np.zeros(len(weights)) if figure.signed else np.clip(1 - weights.sum(-1), 0.0, None)
+    sums = weights.sum(-1)
+    # A word that saw nothing has no root.
+    left = np.where((sums > 0) & (not figure.signed), np.clip(1 - sums, 0.0, None), 0.0)
     most = max(float(np.abs(weights).max()), float(left.max())) or 1.0
     found = [(float(left[row]), x, x, ROOT) for row, x in enumerate(places)]
     for row, column in np.ndindex(*weights.shape):
@@ -51,18 +53,18 @@ def _arcs(figure: Figure, places: Sequence[float]) -> Iterator[tuple[float, str,
         start, end = places[row] - aside, places[column] + aside
         high = 3 * LOOP if row == column else min(FLAT * abs(end - start) / 2, TALLEST)
         found.append((float(weights[row, column]), start, end, high))
-    for weight, *rest in sorted(found, key=lambda one: abs(one[0])):
+    for weight, start, end, high in sorted(found, key=lambda one: abs(one[0])):
         share = abs(weight) / most
         if share >= FAINTEST:
             color = colors.BELOW if weight < 0 else colors.ABOVE if figure.signed else lines.LOOKED
-            yield share, colors.hexadecimal(colors.tint(share**1.5, color)), *rest
+            yield share, colors.hexadecimal(colors.tint(share**1.5, color)), start, end, high
 
 
 def _drawn(share: float, color: str, start: float, end: float, high: float, base: float) -> list[str]:
     x, y = start + (end - start) * (1 - np.cos(TURN)) / 2, base - high * np.sin(TURN)
     if start == end:  # the first half, which stands
         x, y = x[: STEPS // 2 + 1], y[: STEPS // 2 + 1]
-    stroke = {"stroke": color, "stroke-width": 0.6 + 2.0 * share}
+    stroke: Attributes = {"stroke": color, "stroke-width": 0.6 + 2.0 * share}
     return [polyline(x, y, stroke), circle(float(x[-1]), float(y[-1]), 1.2 + 1.6 * share, {"fill": color})]
 
 
