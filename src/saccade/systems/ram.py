@@ -91,7 +91,7 @@ def from_pixels(images: Float[Tensor, "B C H W"], step: int) -> Float[Tensor, "B
 
 def of_others(rewards: Float[Tensor, "B T"], copies: int) -> Float[Tensor, "B T"]:
     """For each path the mean of the other paths of its picture: an expectation that its own choices cannot change."""
-    paths = rewards.unflatten(0, (copies, -1))
+    paths: Tensor = rewards.unflatten(0, (copies, -1))
     return ((paths.sum(0) - paths) / max(copies - 1, 1)).flatten(0, 1)
 
 
