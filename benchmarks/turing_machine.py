@@ -44,7 +44,8 @@ class Head(nn.Module):
         back, stay, on = shift.softmax(-1).unbind(-1)
         turned = back[:, None] * mixed.roll(-1, -1) + stay[:, None] * mixed + on[:, None] * mixed.roll(1, -1)
         powers = (turned + 1e-12) ** (1 + F.softplus(sharpness))
-        return powers / powers.sum(-1, keepdim=True)
+        weights: Tensor = powers / powers.sum(-1, keepdim=True)
+        return weights
 
 
 class Plain(nn.Module):

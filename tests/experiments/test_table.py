@@ -29,6 +29,7 @@ SIZES = {
     "statements": 50,
     "features": 20,
     "channels": 1,
+    "bits": 8,
     "height": 28,
     "width": 28,
 }

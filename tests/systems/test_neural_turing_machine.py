@@ -1,5 +1,7 @@
 """The Turing machine as a system: padding changes nothing, and its control is an LSTM that attends to nothing."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -9,13 +11,13 @@ from saccade.systems.neural_turing_machine import Config, Model, attends
 
 from .tiny import tiny
 
-CONTROL = {"memory": "none", "controller": "lstm"}
+CONTROL: dict[str, Any] = {"memory": "none", "controller": "lstm"}
 
 
 @pytest.mark.parametrize(
     "words", [{"controller": "feedforward", "read_heads": 2, "write_heads": 2}, {"controller": "lstm"}, CONTROL]
 )
-def test_what_follows_a_sequence_changes_nothing(words: dict[str, object]) -> None:
+def test_what_follows_a_sequence_changes_nothing(words: dict[str, Any]) -> None:
     one = tiny("neural_turing_machine", **words)
     given = one.batch([0]).input
     longer = BitsInput(

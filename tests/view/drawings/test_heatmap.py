@@ -235,3 +235,13 @@ def test_places_are_marked() -> None:
     assert strips == ["#111111", "#222222"]
     lines = heatmap.terminal(np.eye(2), rows=["a", "b"], beside=["97%", "3%"], color=False, width=40).splitlines()
     assert [line[-4:] for line in lines if "│" in line] == [" 97%", "  3%"]
+
+
+def test_the_paper_is_as_wide_as_the_title() -> None:
+    widths = []
+    for title in ("short", "w" * 60, "w" * 200):
+        drawing = heatmap.svg([[0.5, 0.5]], title=title)
+        widths.append(float(ElementTree.fromstring(drawing).attrib["width"]))
+    assert widths[0] < 300
+    assert widths[1] > 60 * 9
+    assert 80 * 9 < widths[2] < 1000  # what is longer than 80 columns is cut

@@ -9,7 +9,7 @@ from saccade.view.drawings import lines
 from saccade.view.drawings.figure import Drawing, Figure
 from saccade.view.output import colors, display_text
 from saccade.view.output.svg import DOTTED, Attributes, circle, document, polyline, text
-from saccade.view.output.svg_layout import LONGEST_NAME, heading
+from saccade.view.output.svg_layout import LONGEST_NAME, heading, heading_width
 from saccade.view.trace import Look, Scene
 
 MOST = 60  # words in a row
@@ -36,7 +36,7 @@ def svg(figure: Figure) -> str:
         for number, (name, x) in enumerate(zip(names, places, strict=True))
     ]
     drawn = [part for arc in arcs for part in _drawn(*arc, base)]
-    wide = max(340.0, float(ends[-1]) + 10, lines.heading_width(figure))
+    wide = max(340.0, float(ends[-1]) + 10, heading_width(figure.title, figure.notes))
     return document(wide, base + 38, figure.title, *heading(figure.title, figure.notes), *drawn, *words)
 
 

@@ -20,6 +20,7 @@ from saccade.view.output.svg_layout import (
     Marks,
     class_legend,
     heading,
+    heading_width,
     labels_height,
     room,
     weights_panel,
@@ -184,7 +185,7 @@ def svg(
     box = Box(20 + room(down) + STRIP * bool(marks.row_colors), top, max(width, 40), max(height, 40))
     parts = weights_panel(values, down, across, box, marks, signed=signed, span=span)
     legend, bottom = class_legend(marks.legend, box.bottom + 40, 640) if marks.legend else ([], box.bottom + 20)
-    wide = max([240, *(7 * display_text.columns(display_text.fit(note, 120)) + 40 for note in notes), box.right + 84])
+    wide = max(240, heading_width(title, notes, 120), box.right + 84)
     wide = max(wide, 660 if marks.legend else 0) + 40 * bool(marks.beside)
     return document(wide, bottom + 24, title or "attention weights", *heading(title, notes, 120), *parts, *legend)
 

@@ -9,7 +9,7 @@ from saccade.view.drawings.figure import Drawing, Figure
 from saccade.view.output import colors, display_text
 from saccade.view.output.screen import Screen
 from saccade.view.output.svg import DOTTED, FAINT, QUIET, document, element, segments, text
-from saccade.view.output.svg_layout import LONGEST_NAME, SMALL, heading
+from saccade.view.output.svg_layout import LONGEST_NAME, SMALL, heading, heading_width
 from saccade.view.trace import Axis, Look, Scene
 
 MOST = 200  # places of a side; more could not be told apart
@@ -38,14 +38,8 @@ def svg(figure: Figure) -> str:
         parts.append(element("rect", {"x": 20, "y": y + 4, "width": BAR, "height": 8, "fill": FAINT}))
         parts.append(element("rect", {"x": 20, "y": y + 4, "width": BAR * probability, "height": 8, "fill": QUIET}))
         parts.append(text(percent, 24 + BAR, y + 12, {**SMALL, "font-size": 10}))
-    wide = max(end + right + 20, heading_width(figure), 340.0)
+    wide = max(end + right + 20, heading_width(figure.title, figure.notes), 340.0)
     return document(wide, top + max(map(len, names)) * LINE + 16, figure.title, *parts)
-
-
-def heading_width(figure: Figure) -> float:
-    """Pixels that the title and the notes take."""
-    title = 9.6 * display_text.columns(display_text.fit(figure.title, 80))
-    return 40 + max([title, *(7.0 * display_text.columns(display_text.fit(note, 110)) for note in figure.notes)])
 
 
 def _probabilities(axis: Axis) -> list[float]:

@@ -44,6 +44,12 @@ def heading(title: str | None, notes: Sequence[str] = (), longest: int = 110) ->
     return parts + [text(note, 20, first + 18 * line, SMALL, longest=longest) for line, note in enumerate(notes)]
 
 
+def heading_width(title: str | None, notes: Sequence[str] = (), longest: int = 110) -> float:
+    """Pixels that they take, with some space at both sides."""
+    lines = [9.6 * display_text.columns(display_text.fit(title or "", 80))]
+    return 40 + max(lines + [7.0 * display_text.columns(display_text.fit(note, longest)) for note in notes])
+
+
 def grid(across: LinearScale, up: LinearScale, box: Box, *, rows: int = 5, columns: int = 8) -> str:
     """Faint lines at round numbers over the box."""
     standing = [(x, box.y, x, box.bottom) for x, _ in across.marks(columns)]
