@@ -81,10 +81,11 @@ def paired_bootstrap(
 
     systems: Any = [(name, list(outputs)) for name, outputs in texts.items()]
     metrics: Any = {"score": metric}
+    known: Any = streams(references)  # None where an example has fewer, which sacreBLEU takes, whatever its types say
     before = os.environ.get("SACREBLEU_SEED")
     os.environ["SACREBLEU_SEED"] = "12345"
     try:
-        test = PairedTest(systems, metrics, references=streams(references), test_type="bs", n_samples=samples)
+        test = PairedTest(systems, metrics, references=known, test_type="bs", n_samples=samples)
         _, results = test()
     finally:
         if before is None:
