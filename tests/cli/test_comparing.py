@@ -19,6 +19,7 @@ from saccade.exchange.opening import load as load_run
 from saccade.training.progress import Quiet
 from saccade.training.settings import Settings
 from saccade.training.train import train
+from saccade.writers.writer import Prediction
 from tests.training import small
 
 from .commands import EXAMPLES, TRAIN, here
@@ -191,6 +192,15 @@ def test_what_means_nothing_is_refused(
     answer = here(f"compare {one} {two} --split valid {words}", capsys)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert told in answer.err
+
+
+@pytest.mark.usefixtures("put_back")
+def test_captions_are_compared_by_what_they_are_scored_by(pairs: Pairs) -> None:
+    model = load_run(pairs("captions")[0])
+    examples = list(model.splits.valid)
+    values = model.task.writer.outcomes("rouge_l", examples, [Prediction(one.target) for one in examples])
+    assert values is not None
+    assert values.tolist() == pytest.approx([100.0] * len(examples))
 
 
 @pytest.mark.usefixtures("put_back")
