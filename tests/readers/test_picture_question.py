@@ -125,7 +125,7 @@ def test_words_of_a_command_line_are_pictures_and_the_questions_on_them(words: l
         (" ||| what ?", "got no picture"),
         ("none.png ||| what ?", "none.png: no such picture"),
         (("a.png", "what ?", "why ?"), r"expected a picture and a question, \(picture, text\), got tuple"),
-        ((np.zeros((3, 3), np.uint8), "what ?"), "expected pictures of 8 × 12"),
+        ((np.zeros((3, 3), np.float32), "what ?"), "expected a picture: a file, an image of Pillow, or an array of bytes"),
         (np.zeros((8, 12, 3), np.uint8), "got ndarray"),
     ],
 )

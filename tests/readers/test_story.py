@@ -75,8 +75,10 @@ def test_an_example_may_be_named_and_an_empty_text_is_none() -> None:
 
 
 def test_what_is_no_story_is_told() -> None:
-    with pytest.raises(DataError, match="end it with a question"):
+    with pytest.raises(DataError, match=r"expected a question after 'Mary is here.', got the end of the story; end it with"):
         reader().parse("Mary is here.", none)
+    with pytest.raises(UsageError, match="one question, got 2; give a list"):
+        reader().parse("Mary is here. Where is Mary? John left. Where is John?", none)
     with pytest.raises(DataError, match="which is no JSON"):
         reader().parse("{story", none)
     with pytest.raises(UsageError, match="expected a story"):

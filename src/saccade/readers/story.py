@@ -15,7 +15,7 @@ from saccade.data import imported, tokenizers
 from saccade.data.batches import Integers
 from saccade.data.examples import Example, Splits, Story
 from saccade.data.formats.own_files import suffix
-from saccade.data.formats.story_files import END, of_lines, of_record, records_of
+from saccade.data.formats.story_files import of_lines, of_record, records_of
 from saccade.data.formats.tables import Table
 from saccade.data.stored.ragged import Ragged
 from saccade.data.tensors import StoryInput
@@ -24,7 +24,6 @@ from saccade.errors import DataError, UsageError
 from saccade.readers.reader import Load, numbered
 from saccade.readers.sentence_splitting import sentences
 from saccade.readers.tokenized import FILE, TokenizedReader
-from saccade.view.output.display_text import fit
 from saccade.view.trace import Axis
 
 MEMORY = "memory.json"
@@ -165,6 +164,6 @@ def _told(text: str) -> Example:
             raise DataError(f"expected a story, got {text[:40]!r}, which is no JSON") from None
     lines = text.splitlines() if "\n" in text.strip() else sentences(text)
     asked = list(of_lines(lines))
-    if not asked:
-        raise DataError(f"expected a story with a question, got {fit(text, 40)!r}; end it with a question and {END!r}")
-    return asked[-1]
+    if len(asked) > 1:
+        raise UsageError(f"expected a story with one question, got {len(asked)}; give a list, a story for each question")
+    return asked[0]

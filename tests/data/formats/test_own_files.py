@@ -1,10 +1,13 @@
 """Where the parts of the user's own data are: in a folder of parts, and from another directory than the training's."""
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+from saccade import data
 from saccade.data.examples import Example
+from saccade.data.formats import picture_question_files
 from saccade.data.formats.own_files import located
 from saccade.data.formats.text_files import Config, load
 from saccade.errors import DataError
@@ -58,3 +61,17 @@ def test_paths_are_found_from_the_first_directory_that_has_them(tmp_path: Path, 
     assert found.test == f"{tmp_path / 'two' / 'd.de'},{tmp_path / 'two' / 'd.en'}"
     assert located(Config(train="here.tsv"), bases).train == "here.tsv", "named as it was typed where that is the same"
     assert located(Config(train="gone.tsv"), bases).train == "gone.tsv"
+
+
+@pytest.mark.parametrize("name", sorted(data.names()))
+def test_all_that_read_a_file_take_its_place_and_a_config(name: str) -> None:
+    """So that a run can be evaluated on another file."""
+    module = data.dataset(name)
+    if hasattr(module, "read"):
+        assert list(signature(module.read).parameters)[:2] in (["spec", "config"], ["path", "config"])
+
+
+def test_a_file_without_examples_is_told(tmp_path: Path) -> None:
+    (tmp_path / "asked.csv").write_text("picture,question,answer\n")
+    with pytest.raises(DataError, match=r"asked\.csv: expected examples, got none"):
+        picture_question_files.load(picture_question_files.Config(train=str(tmp_path / "asked.csv"), held_out=0))

@@ -25,7 +25,7 @@ def written(path: Path, text: str) -> str:
 
 
 def test_a_question_has_the_statements_before_it_and_not_the_questions(tmp_path: Path) -> None:
-    first, second, third = read(written(tmp_path / "qa.txt", BABI))
+    first, second, third = read(written(tmp_path / "qa.txt", BABI), Config())
     told = ("Mary moved to the bathroom.", "John went to the hallway.")
     assert first == Example(Story(told, "Where is Mary?", (0,)), "bathroom", name="Where is Mary?")
     assert second.input == Story((*told, "Daniel went back to the hallway."), "Where is Daniel?", (2,))
@@ -46,7 +46,7 @@ def test_typed_lines_need_no_numbers_and_no_answers() -> None:
 
 def test_a_record_is_a_story_too(tmp_path: Path) -> None:
     record = {"story": ["a  is b.", "c is d."], "question": "what is a?", "answer": "b", "supporting": [1]}
-    (found,) = read(written(tmp_path / "my.jsonl", json.dumps(record) + "\n\n"))
+    (found,) = read(written(tmp_path / "my.jsonl", json.dumps(record) + "\n\n"), Config())
     assert found.input == Story(("a is b.", "c is d."), "what is a?", (0,))
     assert found.target == "b"
     assert of_record({"story": [], "question": "why?"}, "here").input == Story((), "why?")
@@ -65,7 +65,7 @@ def test_a_record_is_a_story_too(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_told_with_its_line(name: str, text: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=told):
-        read(written(tmp_path / name, text))
+        read(written(tmp_path / name, text), Config())
 
 
 def test_questions_on_one_story_are_held_out_together(tmp_path: Path) -> None:
@@ -78,3 +78,14 @@ def test_questions_on_one_story_are_held_out_together(tmp_path: Path) -> None:
     assert not first[0] & first[1]
     with pytest.raises(UsageError, match=r"data\.train: expected a file"):
         load(Config())
+
+
+@pytest.mark.parametrize("lines", [["Mary left.", "", "John left.", "Who left?"], ["Who left?", "", "John left."]])
+def test_a_story_that_asks_nothing_is_refused(lines: list[str]) -> None:
+    with pytest.raises(DataError, match=r"my\.txt:\d: expected a question after '\w+ left\.'"):
+        list(of_lines(lines, "my.txt"))
+
+
+def test_what_follows_the_last_question_may_be_left_out() -> None:
+    (found,) = of_lines(["Mary left.", "Who left?", "John left."])
+    assert found.input.statements == ("Mary left.",)

@@ -37,10 +37,14 @@ def load(config: Config) -> Splits:
     if not config.train:
         raise UsageError(f"data.train: expected a file, got nothing; fix: data.train={FORMATS}")
     # Questions on one story are held out together: an answer to one may give another away.
-    return config.splits(read, lambda one: "".join(one.input.statements[:1]).encode("utf-8", "replace"), every_label=True)
+    return config.splits(
+        lambda spec: read(spec, config),
+        lambda one: "".join(one.input.statements[:1]).encode("utf-8", "replace"),
+        every_label=True,
+    )
 
 
-def read(spec: str) -> list[Example]:
+def read(spec: str, config: Config) -> list[Example]:
     """The questions of one file, each with its answer."""
     path = Path(os.path.expanduser(spec))
     records = suffix(path) == ".jsonl"
@@ -90,14 +94,22 @@ class _Telling:
     statements: list[str] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
     count: int = 0
+    questions: int = 0
 
     def add(self, number: int, text: str) -> None:
         """One more statement."""
         self.places[number] = len(self.statements)
         self.statements.append(text)
 
+    def require_question(self, name: str, row: int) -> None:
+        """Refuse a story that asks nothing."""
+        if self.statements and not self.questions:
+            where, last = f"{name}:{row}" if name else f"line {row}", self.statements[-1][:40]
+            raise DataError(f"{where}: expected a question after {last!r}, got the end of the story; end it with {END!r}")
+
     def asked(self, fields: list[str], where: str) -> Story:
         """A question about all of them."""
+        self.questions += 1
         facts = fields[2].split() if len(fields) > 2 else []
         if any(not fact.isdigit() or int(fact) not in self.places for fact in facts):
             raise DataError(f"{where}: expected numbers of earlier statements of this story, got {fields[2]!r}")
@@ -110,10 +122,12 @@ def of_lines(lines: Iterable[str], name: str = "") -> Iterator[Example]:
     A number 1 or an empty line begins a new story; a line with a TAB or a question mark at its end is a question.
     """
     telling = _Telling()
+    row = 0
     for row, line in enumerate(lines, 1):
         match = NUMBERED.fullmatch(line.strip(" "))
         number, text = (int(match[1]), match[2]) if match else (telling.count + 1, line.strip(" "))
         if not text.strip() or number == 1:
+            telling.require_question(name, row - 1)
             telling = _Telling()
         if not text.strip():
             continue
@@ -125,3 +139,4 @@ def of_lines(lines: Iterable[str], name: str = "") -> Iterator[Example]:
         story = telling.asked(fields, f"{name}:{row}" if name else f"line {row}")
         files = (name,) if name else ()
         yield Example(story, "".join(fields[1:2]).strip(), name=story.question, files=files, number=row)
+    telling.require_question(name, row)

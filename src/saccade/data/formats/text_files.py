@@ -215,7 +215,8 @@ def checked(spec: str, rows: Parsed, config: Config, report: Report) -> Iterator
             good += 1
             yield replace(example, files=files, number=number)
     if not good:
-        raise DataError(f"{spec}: expected examples, got {skipped} bad lines only; the first: {bad[0]}")
+        got = f"{skipped} bad lines only; the first: {bad[0]}" if bad else "none"
+        raise DataError(f"{spec}: expected examples, got {got}")
     if bad:
         total = good + skipped
         report(f"{spec}: skipped {skipped} bad of {total} lines: {'; '.join(bad)}{'; …' * (skipped > SHOWN)}")

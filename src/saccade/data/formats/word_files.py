@@ -33,10 +33,10 @@ def load(config: Config) -> Splits:
     """The pictures of all parts; the same picture is never on both sides of a held-out part."""
     if not config.train:
         raise UsageError(f"data.train: expected a CSV file with the columns path and text, got nothing; fix: {OWN}")
-    return config.splits(read, lambda one: b"".join(one.input.content()))
+    return config.splits(lambda spec: read(spec, config), lambda one: b"".join(one.input.content()))
 
 
-def read(spec: str) -> list[Example]:
+def read(spec: str, config: Config) -> list[Example]:
     """The pictures of a CSV file in its order, in gray."""
     place = Path(spec).expanduser()
     if place.suffix.lower() != ".csv":

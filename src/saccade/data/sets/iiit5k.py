@@ -37,10 +37,10 @@ def load(config: Config) -> Splits:
 
 def words(part: str) -> list[Example]:
     """The words of a part."""
-    return read(SET, ARCHIVE, lambda name: name.startswith(f"{part}/"))
+    return pictures_in(SET, ARCHIVE, lambda name: name.startswith(f"{part}/"))
 
 
-def read(name: str, archive: str, wanted: Callable[[str], bool] = lambda name: True) -> list[Example]:
+def pictures_in(name: str, archive: str, wanted: Callable[[str], bool] = lambda name: True) -> list[Example]:
     """The pictures of words in an archive, with their words, in small letters, as its list of labels has them."""
     texts = {file: text for file, text in labels(name) if wanted(file)}
     path = known.find(name, archive)

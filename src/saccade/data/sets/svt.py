@@ -22,4 +22,4 @@ def load(config: Config) -> Splits:
 
 def words() -> list[Example]:
     """The words."""
-    return iiit5k.read(SET, ARCHIVE)
+    return iiit5k.pictures_in(SET, ARCHIVE)
