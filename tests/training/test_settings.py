@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from saccade import recipes, systems
-from saccade.errors import UnknownName, UsageError
+from saccade.errors import DataError, UnknownName, UsageError
 from saccade.training.settings import SECTIONS, Settings, base, fitting, kinds, resolve
 
 OWN = {"gat": "data.nodes=n.csv"}  # where the user's own files are named otherwise
@@ -88,6 +88,8 @@ def test_what_a_recipe_says_is_refused_alike() -> None:
 
 
 def test_names_that_stand_for_nothing() -> None:
+    with pytest.raises(DataError, match=r"^runs/nope: no such run; expected a recipe"):
+        base("runs/nope")
     with pytest.raises(UnknownName, match=r"unknown recipe or system 'datse'; did you mean 'dates'"):
         base("datse")
     with pytest.raises(UsageError, match=r'expected system = "NAME"; known: ask_attend_answer'):

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 from saccade import config, data, readers, recipes, systems, writers
 from saccade.config import Table
 from saccade.data import tokenizers
-from saccade.errors import UnknownName, UsageError
+from saccade.errors import DataError, UnknownName, UsageError
 from saccade.search import Config as SearchConfig
 from saccade.task import Kinds
 from saccade.training import other_names
@@ -72,6 +72,8 @@ def base(name: str) -> Table:
         return recipes.load(name)
     if name in systems.names():
         return {"system": name}
+    if "/" in name:
+        raise DataError(f"{name}: no such run; expected a recipe, a system, a TOML file or the directory of a run")
     if "=" in name:
         raise UsageError(f"expected a recipe or system first, got {name!r}; such as: document_attention {name}")
     raise UnknownName("recipe or system", name, [*recipes.names(), *systems.names()])

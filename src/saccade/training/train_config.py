@@ -128,7 +128,7 @@ USED: dict[str, tuple[Callable[[Config], bool], str]] = {
     "min_learning_rate": (lambda c: c.schedule in ("linear", "cosine"), "this train.schedule"),
     "step_size": (lambda c: c.schedule == "step", "this train.schedule; it is that of train.schedule=step"),
     "gamma": (lambda c: c.schedule == "step", "this train.schedule; it is that of train.schedule=step"),
-    "steps": (lambda c: not c.epochs, "train.epochs"),
-    "batch_tokens": (lambda c: not c.batch_size, "train.batch_size"),
+    "steps": (lambda c: not c.epochs, "train.epochs (train.epochs=0 counts in steps)"),
+    "batch_tokens": (lambda c: not c.batch_size, "train.batch_size (train.batch_size=0 counts in tokens)"),
     "decay": (lambda c: c.weight_decay > 0, "train.weight_decay=0"),
 }
