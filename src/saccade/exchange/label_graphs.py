@@ -94,7 +94,8 @@ def tensors_of(input: Any) -> dict[str, Tensor]:
 def with_tensors(input: Any, tensors: Mapping[str, Tensor]) -> Any:
     """The same input with others of these names."""
     parts = {field.name: getattr(input, field.name) for field in fields(input)}
-    inner = {name: with_tensors(one, tensors) for name, one in parts.items() if is_dataclass(one)}
+    changed = {name: one for name, one in parts.items() if is_dataclass(one) and tensors_of(one).keys() & tensors.keys()}
+    inner = {name: with_tensors(one, tensors) for name, one in changed.items()}
     return replace(input, **inner, **{name: tensors[name] for name in parts if name in tensors})
 
 

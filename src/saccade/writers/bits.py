@@ -129,6 +129,9 @@ class Writer(writer.Writer):
         wrong = [np.asarray((chances > 0.5) != (bits > 0.5)) for bits, chances in pairs]
         return np.array([one.mean() if name == "bit_error" else not one.any() for one in wrong], np.float64)
 
+    def choose_by(self) -> Sequence[str]:
+        return [self.config.metric]
+
     def brief(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
         error = self._mean("bit_error", examples, predictions)(np.arange(len(examples)))
         return {"examples": len(examples), "bit_error": error}
